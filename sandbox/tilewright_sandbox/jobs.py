@@ -1,0 +1,167 @@
+"""What travels over a pipe: requests to a box and to the judge, and their replies. JSON and named blobs, nothing pickled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .contract import Config, Dtype, Measured, Plan, Record, Rejected, Sha256, Spec, Workload
+
+# -------------------------------------------------------------------------------- to the builder, inside a box
+
+
+class BuildJob(Record):
+    """One capture: a config on a workload, with the dtypes of the tensor inputs where they differ from the spec's."""
+
+    config: Config
+    workload: Workload
+    dtypes: dict[str, Dtype] = {}
+    compile: bool = True
+
+
+class BuildRequest(Record):
+    kind: Literal["build"] = "build"
+    source: str
+    spec: Spec
+    jobs: tuple[BuildJob, ...]
+    target: str
+    workers: int = 2
+    compile_timeout_s: float = 30.0
+    """For one capture and its compiles; a job that takes longer is Rejected(compile, timeout)."""
+
+
+class Built(Record):
+    kind: Literal["built"] = "built"
+    plan: Plan
+    capture_s: float
+    compile_s: float
+
+
+class NotBuilt(Record):
+    kind: Literal["not_built"] = "not_built"
+    rejected: Rejected
+
+
+Outcome = Annotated[Built | NotBuilt, Field(discriminator="kind")]
+
+
+class BuildReply(Record):
+    """One outcome a job, in order. Blobs of the frame: cubins and TTIR texts, each named by its SHA-256."""
+
+    kind: Literal["built_all"] = "built_all"
+    outcomes: tuple[Outcome, ...]
+    wall_s: float
+
+
+class InterpretRequest(Record):
+    """Run one config on real CPU tensors under Triton's interpreter. Blobs: one a tensor input, named as the input.
+
+    A blob is the contiguous, row-major bytes of the input. The worker lays it out by `layout` inside an arena with
+    `margin_bytes` on both sides, filled with `poison`; every allocation that `run` makes is poisoned in the same way.
+    """
+
+    kind: Literal["interpret"] = "interpret"
+    source: str
+    spec: Spec
+    config: Config
+    workload: Workload
+    dtypes: dict[str, Dtype]
+    layout: Literal["contiguous", "strided", "offset"] = "contiguous"
+    poison: Literal["nan", "inf", "large", "zero"] = "nan"
+    margin_bytes: int = 256
+    timeout_s: float = 60.0
+
+
+class Array(Record):
+    shape: tuple[int, ...]
+    dtype: str
+    contiguous: bool
+
+
+class Interpreted(Record):
+    """Blobs: `output:<name>` (contiguous bytes), `input:<name>` (each input's bytes after the run), and
+    `margin:<buffer>` (both margins of every arena, concatenated, after the run)."""
+
+    kind: Literal["interpreted"] = "interpreted"
+    outputs: tuple[Array, ...]
+    aliases: dict[str, str] = {}
+    """Outputs that share memory with an input: output name → input name."""
+    launches: tuple[str, ...]
+    """Kernel names in launch order."""
+    aten: tuple[str, ...]
+    seconds: float
+
+
+class InterpretFailed(Record):
+    kind: Literal["interpret_failed"] = "interpret_failed"
+    rejected: Rejected
+    unsupported: str = ""
+    """Set where Triton's interpreter lacks the construct: the judge answers NOT_RUN, not FAIL."""
+
+
+# ------------------------------------------------------------------------------------------------- to the judge
+
+
+class AuditRequest(Record):
+    kind: Literal["audit"] = "audit"
+    spec_path: str
+    seed: int = 0
+
+
+class TraceRequest(Record):
+    kind: Literal["trace"] = "trace"
+    spec_path: str
+
+
+class JudgeRequest(Record):
+    """Judge one config of a candidate. On a machine with no GPU the judge runs it under the interpreter, in `box`."""
+
+    kind: Literal["judge"] = "judge"
+    spec_path: str
+    source: str
+    proposer: str
+    config: Config
+    plans: tuple[Plan, ...]
+    blobs_path: str
+    """Folder that holds cubins and TTIR by SHA-256, written by the caller."""
+    target: str
+    box: str
+    seed: str | None = None
+    """Hexadecimal; None draws a secret one, as every verdict that counts must."""
+    depth: Literal["screen", "full"] = "full"
+
+
+class AuditFinding(Record):
+    name: str
+    status: Literal["PASS", "FAIL", "NOT_RUN"]
+    message: str
+    facts: dict[str, bool | int | float | str] = {}
+
+
+class AuditReport(Record):
+    """Whether a spec is worth searching: refused where any finding is FAIL."""
+
+    kind: Literal["audited"] = "audited"
+    spec_sha256: Sha256
+    findings: tuple[AuditFinding, ...]
+    seconds: float
+
+    @property
+    def sound(self) -> bool:
+        return all(finding.status != "FAIL" for finding in self.findings)
+
+
+class Judged(Record):
+    kind: Literal["judged"] = "judged"
+    verdict: Annotated[Rejected | Measured, Field(discriminator="verdict")]
+    seconds: float
+
+
+class JudgeError(Record):
+    """The request could not be served: a spec error (exit 2) or trouble of the machine (exit 3)."""
+
+    kind: Literal["error"] = "error"
+    cause: Literal["spec", "machine", "internal"]
+    message: str
+    fix: str = ""
