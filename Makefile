@@ -1,0 +1,46 @@
+# make demo · make test · make check: each sets up what it needs in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= auto
+
+.PHONY: setup demo test check format clean
+
+setup: .venv/ready bubblewrap
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tilewright needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[torch]'
+	touch $@
+
+# The dev tools are no part of a demo.
+.venv/dev: .venv/ready
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt 'pytest>=8' 'pytest-xdist>=3.6' 'pytest-timeout>=2.3' \
+	  'hypothesis>=6.100' 'ruff>=0.9' 'mypy>=1.13' 'pyright>=1.1.390' 'import-linter>=2.1'
+	touch $@
+
+# The box for candidates that a model or a person wrote. Built-in candidates run without it.
+bubblewrap:
+	@command -v bwrap >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; } \
+	  || echo "bubblewrap is not installed: only built-in candidates will run (apt-get install bubblewrap)"
+
+demo: setup
+	$(BIN)/tilewright optimize specs/softmax
+
+check: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy -p tilewright -p tilewright_sandbox
+	$(BIN)/pyright
+
+test: setup check
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+format: .venv/dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv build dist
