@@ -1,0 +1,35 @@
+"""The `process` box: a clean environment, resource limits and a sure end. It isolates nothing, and says so."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+
+from ..contract import BoxReport
+from .framed_process import FramedProcess
+from .protocol import Role, Session
+from .worker import worker_argv, worker_environment
+
+
+class ProcessBox:
+    """A subprocess of this user, with this user's files and network. For candidates that ship with Tilewright, and for
+    any other only where a person asked for it by name."""
+
+    name = "process"
+    label = "process (unsafe)"
+    isolates = False
+
+    def probe(self) -> BoxReport:
+        return BoxReport(
+            name="process", usable=True, isolates=False, reason="isolates nothing: same user, files, network"
+        )
+
+    def start(self, role: Role) -> Session:
+        home = tempfile.mkdtemp(prefix="tilewright-box-")
+        return FramedProcess(
+            worker_argv(role),
+            env=worker_environment(home),
+            cwd=home,
+            greets=True,
+            cleanup=lambda: shutil.rmtree(home, ignore_errors=True),
+        )
