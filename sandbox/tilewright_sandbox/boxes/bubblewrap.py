@@ -20,7 +20,8 @@ PACKAGE = Path(__file__).resolve().parents[1]
 INSTALL = "apt-get install bubblewrap (dnf, pacman and apk have it too)"
 USER_NAMESPACES = (
     "allow unprivileged user namespaces: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 "
-    "(Ubuntu 24.04 and later) or kernel.unprivileged_userns_clone=1; in a container, run it with --security-opt seccomp=unconfined"
+    "(Ubuntu 24.04 and later) or kernel.unprivileged_userns_clone=1; "
+    "in a container, run it with --security-opt seccomp=unconfined"
 )
 
 PROBE = """
