@@ -228,7 +228,9 @@ class Scalar(Record):
 class TensorMap(Record):
     """A TMA descriptor that the host encodes (cuTensorMapEncodeTiled) from captured metadata.
 
-    Triton passes the descriptor and then the tensor's shape and strides as 64-bit integers; those follow as Scalars.
+    Triton passes the descriptor and then the tensor's shape (32-bit) and strides (64-bit); those follow as Scalars.
+    `elem_type` is the host's CUtensorMapDataType; swizzle, elem_size, elem_type and block_shape are the compiler's, and
+    stand for nothing in a plan that was captured and not compiled. `shape` is in elements of `dtype` (fp4_padded: half).
     """
 
     kind: Literal["tensor_map"] = "tensor_map"
@@ -242,6 +244,8 @@ class TensorMap(Record):
     elem_size: int
     elem_type: int
     fp4_padded: bool = False
+    padding: Literal["zero", "nan"] = "zero"
+    """What loads outside the tensor give."""
 
 
 Argument = Annotated[Pointer | Scalar | TensorMap, Field(discriminator="kind")]
@@ -287,6 +291,7 @@ class Launch(Record):
     """Index into Plan.kernels; −1 in a plan that was captured and not compiled."""
     kernel_name: str
     grid: tuple[int, int, int]
+    """In programs; the hardware grid has num_ctas times as many blocks along x."""
     arguments: tuple[Argument, ...]
 
 
