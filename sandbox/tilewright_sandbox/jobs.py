@@ -71,6 +71,8 @@ class InterpretRequest(Record):
     poison: Literal["nan", "inf", "large", "zero"] = "nan"
     margin_bytes: int = 256
     timeout_s: float = 60.0
+    target: str = "sm_90"
+    """The card whose figures answer the launcher's device queries."""
 
 
 class Array(Record):
