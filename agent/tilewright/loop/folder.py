@@ -1,0 +1,72 @@
+"""A run's folder: its name, its parts, and how a person's word for it is found."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from .journal import FILE, JournalError
+
+BLOBS, CANDIDATES, CHECKPOINT = "blobs", "candidates", "checkpoint.sqlite"
+
+
+def runs_root() -> Path:
+    """`$TILEWRIGHT_RUNS`, or `runs` in the working folder."""
+    return Path(os.environ.get("TILEWRIGHT_RUNS", "runs"))
+
+
+def create_run_folder(root: Path, spec_name: str) -> Path:
+    """`<utc>-<spec>-<4hex>/` with its subfolders. JournalError where it cannot be made."""
+    utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    path = root / f"{utc}-{spec_name}-{secrets.token_hex(2)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        path.mkdir()
+        (path / BLOBS).mkdir()
+        (path / CANDIDATES).mkdir()
+    except OSError as error:
+        raise JournalError(
+            f"cannot create {path}: {error.strerror}", "set TILEWRIGHT_RUNS to a writable folder"
+        ) from error
+    return path
+
+
+def list_runs(root: Path) -> list[Path]:
+    """Folders that hold a journal, oldest first."""
+    return sorted((entry.parent for entry in root.glob(f"*/{FILE}")), key=lambda path: path.name)
+
+
+def find_run(word: str, root: Path | None = None) -> Path:
+    """A path, an id, a unique part of an id's beginning, or `latest`. JournalError says what else there is."""
+    root = runs_root() if root is None else root
+    if (Path(word) / FILE).is_file():
+        return Path(word)
+    runs = list_runs(root)
+    if not runs:
+        raise JournalError(f"there is no run in {root}/", "start one with `tilewright optimize SPEC`")
+    if word == "latest":
+        return runs[-1]
+    if exact := [run for run in runs if run.name == word]:
+        return exact[0]
+    matching = [run for run in runs if run.name.startswith(word)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise JournalError(f"{word!r} is the beginning of {len(matching)} runs", f"say more of it: {_names(matching)}")
+    raise JournalError(f"no run is called {word!r} in {root}/", f"the latest are: {_names(runs)}")
+
+
+def _names(runs: list[Path]) -> str:
+    return ", ".join(run.name for run in runs[-3:])
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """All of the file or none of it, on the disk."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with partial.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    partial.replace(path)
