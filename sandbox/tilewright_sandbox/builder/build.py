@@ -1,0 +1,217 @@
+"""Serve one BuildRequest: capture every job, compile every distinct kernel once, assemble the plans.
+
+Each job is captured, and each kernel compiled, in a forked child (`children`). The parent never runs candidate code.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from ..contract import Argument, Config, Launch, Plan, Record, Rejected, Sha256, TensorMap, Workload, candidate_id
+from ..jobs import BuildJob, BuildReply, BuildRequest, Built, NotBuilt, Outcome
+from .capture import Capture, Capturer
+from .children import Answer, Reply, Task, run_children
+from .compile import CompiledUnit, DescriptorLayout, compile_unit, useful_lines
+from .fake_cuda import install
+from .guard import Watch, install_guard
+from .launches import Launches, redirect_launches
+from .policy import check_source
+from .refusal import Refusal
+from .warm import warm_compiler
+
+
+class Captured(Record):
+    kind: Literal["captured"] = "captured"
+    plan: Plan
+    keys: tuple[Sha256, ...]
+    seconds: float
+
+
+class Compiled(Record):
+    kind: Literal["compiled"] = "compiled"
+    unit: CompiledUnit
+    seconds: float
+
+
+class Refused(Record):
+    kind: Literal["refused"] = "refused"
+    rejected: Rejected
+
+
+class MachineFailed(Record):
+    kind: Literal["machine"] = "machine"
+    what: str
+
+
+ChildAnswer = Annotated[Captured | Compiled | Refused | MachineFailed, Field(discriminator="kind")]
+_ANSWER: TypeAdapter[ChildAnswer] = TypeAdapter(ChildAnswer)
+
+
+def serve_build(request: BuildRequest) -> tuple[BuildReply, dict[str, bytes]]:
+    """One outcome a job, in order, and the blobs (cubins, TTIR texts) that the plans name.
+
+    A kernel that several jobs share is compiled once; its seconds count for the first of them.
+    """
+    started = time.monotonic()
+    if (rejected := check_source(request.source)) is not None:
+        outcomes: tuple[Outcome, ...] = tuple(
+            NotBuilt(rejected=rejected.model_copy(update={"config": job.config, "workload": job.workload}))
+            for job in request.jobs
+        )
+        return BuildReply(outcomes=outcomes, wall_s=time.monotonic() - started), {}
+    return _Build(request).serve(started)
+
+
+class _Build:
+    def __init__(self, request: BuildRequest) -> None:
+        self.request = request
+        self.blobs: dict[str, bytes] = {}
+
+    def serve(self, started: float) -> tuple[BuildReply, dict[str, bytes]]:
+        request = self.request
+        limits = [request.compile_timeout_s] * len(request.jobs)
+        tasks = [self._capture_task(job) for job in request.jobs]
+        captures = [
+            self._answer(reply, job.config, job.workload, "capture")
+            for job, reply in zip(request.jobs, run_children(tasks, limits, request.workers), strict=True)
+        ]
+        owners: dict[str, int] = {}
+        for index, captured in enumerate(captures):
+            if isinstance(captured, Captured) and request.jobs[index].compile:
+                for key in captured.keys:
+                    owners.setdefault(key, index)
+        compiled = self._compile(owners, captures)
+        outcomes = tuple(self._outcomes(captures, owners, compiled))
+        return BuildReply(outcomes=outcomes, wall_s=time.monotonic() - started), self.blobs
+
+    def _compile(self, owners: dict[str, int], captures: list[ChildAnswer]) -> dict[str, ChildAnswer]:
+        if not owners:
+            return {}
+        warm_compiler()
+        tasks, limits = [], []
+        for key, index in owners.items():
+            captured = captures[index]
+            spent = captured.seconds if isinstance(captured, Captured) else 0.0
+            tasks.append(self._compile_task(self.request.jobs[index], key))
+            limits.append(max(0.1, self.request.compile_timeout_s - spent))
+        replies = run_children(tasks, limits, self.request.workers)
+        answers: dict[str, ChildAnswer] = {}
+        for (key, index), reply in zip(owners.items(), replies, strict=True):
+            job = self.request.jobs[index]
+            answers[key] = self._answer(reply, job.config, job.workload, "compile")
+        return answers
+
+    def _outcomes(
+        self, captures: list[ChildAnswer], owners: dict[str, int], compiled: dict[str, ChildAnswer]
+    ) -> Iterator[Outcome]:
+        for index, (job, captured) in enumerate(zip(self.request.jobs, captures, strict=True)):
+            if not isinstance(captured, Captured):
+                yield NotBuilt(rejected=_rejection(captured, job))
+                continue
+            units = {key: compiled[key] for key in dict.fromkeys(captured.keys)} if job.compile else {}
+            failed = next((unit for unit in units.values() if not isinstance(unit, Compiled)), None)
+            if failed is not None:
+                yield NotBuilt(rejected=_rejection(failed, job))
+                continue
+            done = {key: unit for key, unit in units.items() if isinstance(unit, Compiled)}
+            plan = assemble(captured, {key: unit.unit for key, unit in done.items()}) if job.compile else captured.plan
+            seconds = sum(unit.seconds for key, unit in done.items() if owners[key] == index)
+            yield Built(plan=plan, capture_s=captured.seconds, compile_s=seconds)
+
+    def _prepare(self, job: BuildJob) -> tuple[Capture, Capturer]:
+        """In a child: make the fake device and capture the job."""
+        watch, current = Watch(), list[Launches]()
+        figures = install(self.request.target)
+        redirect_launches(current)
+        install_guard(watch)
+        capturer = Capturer(self.request.source, self.request.spec, figures, watch, current)
+        return capturer.capture(job, self.request.target), capturer
+
+    def _capture_task(self, job: BuildJob) -> Task:
+        def task(folder: Path) -> Answer:
+            started = time.monotonic()
+            try:
+                capture, _ = self._prepare(job)
+            except Refusal as refusal:
+                return self._refused(refusal, job)
+            seconds = time.monotonic() - started
+            return _encoded(Captured(plan=capture.plan, keys=capture.keys, seconds=seconds)), {}
+
+        return task
+
+    def _compile_task(self, job: BuildJob, key: str) -> Task:
+        def task(folder: Path) -> Answer:
+            started = time.monotonic()
+            try:
+                capture, capturer = self._prepare(job)
+                artefact = compile_unit(capture.units[key], capturer.figures, folder)
+            except Refusal as refusal:
+                return self._refused(refusal, job)
+            return _encoded(Compiled(unit=artefact.unit, seconds=time.monotonic() - started)), artefact.blobs
+
+        return task
+
+    def _refused(self, refusal: Refusal, job: BuildJob) -> Answer:
+        rejected = refusal.rejected(candidate_id(self.request.source), job.config, job.workload)
+        return _encoded(Refused(rejected=rejected)), {}
+
+    def _answer(
+        self, reply: Reply, config: Config, workload: Workload, stage: Literal["capture", "compile"]
+    ) -> ChildAnswer:
+        if reply.status == "replied":
+            self.blobs.update(reply.blobs)
+            return _ANSWER.validate_json(reply.body)
+        if reply.status == "timeout":
+            refusal = Refusal(
+                "compile",
+                "timeout",
+                f"The {stage} did not end within {self.request.compile_timeout_s:g} s. "
+                + ("Take a smaller tile or fewer stages." if stage == "compile" else "run must not loop for long."),
+                limit_s=self.request.compile_timeout_s,
+                step=stage,
+            )
+        else:
+            cause = signal.Signals(reply.signal).name if reply.signal else "no answer"
+            code = "compiler_crashed" if stage == "compile" else "launcher_crashed"
+            refusal = Refusal(stage, code, f"The {stage} ended with {cause}: {useful_lines(reply.stderr)}", cause=cause)
+        return Refused(rejected=refusal.rejected(candidate_id(self.request.source), config, workload))
+
+
+def _encoded(record: Record) -> bytes:
+    return record.model_dump_json().encode()
+
+
+def _rejection(answer: ChildAnswer, job: BuildJob) -> Rejected:
+    if not isinstance(answer, Refused):
+        raise TypeError(f"a rejection was expected, not {answer.kind}")
+    return answer.rejected.model_copy(update={"config": job.config, "workload": job.workload})
+
+
+def assemble(captured: Captured, units: dict[str, CompiledUnit]) -> Plan:
+    """The compiled plan: each launch names its kernel, and TMA descriptors have the layout that the compiler chose."""
+    order = list(dict.fromkeys(captured.keys))
+    keys = iter(captured.keys)
+    steps = []
+    for step in captured.plan.steps:
+        if isinstance(step, Launch):
+            key = next(keys)
+            arguments = _with_layouts(step.arguments, units[key].descriptors)
+            step = step.model_copy(update={"kernel": order.index(key), "arguments": arguments})
+        steps.append(step)
+    fields = dict(captured.plan)
+    fields.update(compiled=True, kernels=tuple(units[key].kernel for key in order), steps=tuple(steps))
+    return Plan(**fields)
+
+
+def _with_layouts(arguments: tuple[Argument, ...], layouts: tuple[DescriptorLayout, ...]) -> tuple[Argument, ...]:
+    remaining = iter(layouts)
+    return tuple(
+        argument.model_copy(update=dict(next(remaining))) if isinstance(argument, TensorMap) else argument
+        for argument in arguments
+    )

@@ -1,0 +1,197 @@
+"""A CUDA device that is not there: enough of it for launchers to run and for Triton to compile.
+
+`install(target)` changes the process for good, so it is called in a child that serves one job. Device queries answer
+from the target's public figures.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+
+from ..contract import SandboxUnavailable
+from .device_figures import DeviceFigures, device_figures
+from .refusal import Refusal
+from .source import here
+
+_CUDA, _META, _SLOTS = 1, 14, 22  # c10::DeviceType
+
+
+def install_device_guard() -> None:
+    """Let C++ code paths (indexing, `contiguous`, `copy_`) accept fake CUDA tensors where torch has no CUDA.
+
+    torch does this itself on CUDA builds without a device (`_ensureCUDADeviceGuardSet`): a guard that does nothing.
+    A CPU build has no CUDA guard at all, so the slot takes the guard of the meta device, which does nothing either.
+    """
+    if torch.backends.cuda.is_built():
+        return
+    library = Path(torch.__file__).parent / "lib" / "libc10.so"
+    try:
+        guards = (ctypes.c_void_p * _SLOTS).in_dll(
+            ctypes.CDLL(str(library)), "_ZN3c104impl26device_guard_impl_registryE"
+        )
+    except (OSError, ValueError) as error:
+        raise SandboxUnavailable(
+            f"torch {torch.__version__} has no device guard registry ({error})", "install torch ≥ 2.7 for Linux"
+        ) from error
+    if not guards[_CUDA]:
+        guards[_CUDA] = guards[_META]
+
+
+class NoGpuDriver:
+    """What Triton asks of a driver before it compiles. It loads and launches nothing."""
+
+    def __init__(self, figures: DeviceFigures) -> None:
+        self.figures = figures
+        self.utils = SimpleNamespace(get_device_properties=self._properties)
+
+    def _properties(self, device: int = 0) -> dict[str, int]:
+        return {
+            "max_shared_mem": self.figures.shared_bytes_per_block,
+            "max_num_regs": self.figures.registers_per_sm,
+            "multiprocessor_count": self.figures.sms,
+            "warpSize": 32,
+            "sm_clock_rate": 0,
+            "mem_clock_rate": 0,
+            "mem_bus_width": 0,
+        }
+
+    @property
+    def launcher_cls(self) -> Any:
+        raise Refusal(
+            "policy",
+            "compiler_not_allowed",
+            f"{here()} launches a compiled kernel object. Launch the kernel itself: kernel[grid](...).",
+        )
+
+    def get_current_target(self) -> GPUTarget:
+        return gpu_target(self.figures)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, device: int) -> None:
+        _only_device(device)
+
+    def get_current_stream(self, device: int = 0) -> int:
+        return 0
+
+    def get_device_capability(self, device: int = 0) -> tuple[int, int]:
+        return divmod(self.figures.capability, 10)
+
+    def get_active_torch_device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        return torch.cuda
+
+
+def gpu_target(figures: DeviceFigures) -> GPUTarget:
+    return GPUTarget("cuda", figures.capability, 32)
+
+
+class _CurrentStream:
+    """The one stream there is. Work cannot be ordered against another."""
+
+    device = torch.device("cuda", 0)
+    device_index = 0
+    cuda_stream = stream_id = 0
+
+    def synchronize(self) -> None: ...
+
+    def query(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> Any:
+        raise Refusal(
+            "policy", "stream_not_allowed", f"{here()} uses Stream.{name}. Launch on the current stream, in order."
+        )
+
+
+class _Device:
+    """`torch.cuda.device(...)` for a machine with one device."""
+
+    def __init__(self, device: Any) -> None:
+        _only_device(device)
+        self.idx = 0
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _only_device(device: Any) -> int:
+    index = device if isinstance(device, int) else getattr(torch.device(device or "cuda"), "index", 0)
+    if index not in (None, 0, -1):
+        raise Refusal(
+            "policy", "device_not_allowed", f"{here()} uses CUDA device {index}. There is one device: x.device."
+        )
+    return 0
+
+
+def _refuse_stream(*_: Any, **__: Any) -> Any:
+    raise Refusal("policy", "stream_not_allowed", f"{here()} makes a stream. Launch on the current stream.")
+
+
+def _refuse_graph(*_: Any, **__: Any) -> Any:
+    raise Refusal(
+        "policy", "cuda_graph_not_allowed", f"{here()} makes a CUDA graph. Launch eagerly; the judge does so."
+    )
+
+
+def install(target: str) -> DeviceFigures:
+    """Make this process see one device of `target` (`sm_90`), for torch and for Triton. Cannot be undone."""
+    figures = device_figures(target)
+    install_device_guard()
+    major, minor = divmod(figures.capability, 10)
+    properties = SimpleNamespace(
+        name=figures.name,
+        major=major,
+        minor=minor,
+        multi_processor_count=figures.sms,
+        total_memory=figures.memory_bytes,
+        warp_size=32,
+        L2_cache_size=figures.l2_bytes,
+        regs_per_multiprocessor=figures.registers_per_sm,
+        max_threads_per_multi_processor=figures.threads_per_sm,
+        max_threads_per_block=1024,
+        shared_memory_per_block=48 << 10,
+        shared_memory_per_block_optin=figures.shared_bytes_per_block,
+        shared_memory_per_multiprocessor=figures.shared_bytes_per_sm,
+    )
+    answers: dict[str, Any] = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "_lazy_init": lambda: None,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": _only_device,
+        "get_device_capability": lambda device=None: (major, minor),
+        "get_device_name": lambda device=None: figures.name,
+        "get_device_properties": lambda device=None: properties,
+        "is_bf16_supported": lambda *_, **__: major >= 8,
+        "synchronize": lambda device=None: None,
+        "empty_cache": lambda: None,
+        "current_stream": lambda device=None: _CurrentStream(),
+        "default_stream": lambda device=None: _CurrentStream(),
+        "is_current_stream_capturing": lambda: False,
+        "device": _Device,
+        "device_of": lambda tensor: _Device(0),
+        "Stream": _refuse_stream,
+        "ExternalStream": _refuse_stream,
+        "stream": _refuse_stream,
+        "set_stream": _refuse_stream,
+        "CUDAGraph": _refuse_graph,
+        "graph": _refuse_graph,
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
+    driver.set_active(NoGpuDriver(figures))
+    return figures
