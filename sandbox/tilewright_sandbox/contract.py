@@ -1,7 +1,7 @@
 """The seven nouns as frozen types: Spec, Candidate, Config, Plan, Verdict, Box, Run.
 
-A record is data that was true when it was written; it never holds a live handle. Illegal records cannot be built: a
-rejected kernel has no times, a failed check has a reason, device evidence names its device. Schemas carry SCHEMA_VERSION.
+A record is data that was true when it was written; it never holds a live handle. Illegal records cannot be built:
+a rejected kernel has no times, a failed check has a reason, device evidence names its device.
 
 Units are in names (`_us`, `_bytes`); shapes are in elements; strides are in elements; dtypes are torch's names.
 """
@@ -17,7 +17,18 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, model_validator
 SCHEMA_VERSION = 1
 
 Dtype = Literal[
-    "float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int64", "int32", "int16", "int8", "uint8", "bool"
+    "float64",
+    "float32",
+    "float16",
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "bool",
 ]
 DTYPE_BYTES: dict[Dtype, int] = {
     "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
@@ -122,7 +133,7 @@ class Workload(Record):
 
 
 class Spec(Record):
-    """What to compute, on which shapes, how close, how fast. `spec.load_spec` is the only maker of one from a folder."""
+    """What to compute, on which shapes, how close, how fast. `spec.load_spec` makes one from a folder."""
 
     schema_version: Literal[1] = 1
     name: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
@@ -370,7 +381,8 @@ CheckName = Literal[
 ]
 Stage = Literal[
     "source", "policy", "capture", "compile", "launch",
-    "structure", "memory", "determinism", "budget", "lattice", "transforms", "shapes", "gradients", "ir", "physics", "timing",
+    "structure", "memory", "determinism", "budget", "lattice", "transforms", "shapes", "gradients", "ir", "physics",
+    "timing",
 ]  # fmt: skip
 STAGES: tuple[Stage, ...] = Stage.__args__  # type: ignore[attr-defined]
 """In the order in which a candidate meets them; the first that fails is the verdict's stage."""

@@ -1,4 +1,4 @@
-"""What travels over a pipe: requests to a box and to the judge, and their replies. JSON and named blobs, nothing pickled."""
+"""What travels over a pipe: requests to a box and to the judge, and their replies. JSON and named blobs."""
 
 from __future__ import annotations
 
