@@ -111,7 +111,7 @@ class BubblewrapBox:
         if program is None:
             raise SandboxUnavailable("bwrap is not installed", INSTALL)
         command = bubblewrap_argv(worker_argv(role), program)
-        return FramedProcess(command, env={}, cwd="/", greets=True)
+        return FramedProcess(command, env={}, cwd="/", label=self.label, greets=True)
 
     @staticmethod
     def _unusable(reason: str, fix: str) -> BoxReport:

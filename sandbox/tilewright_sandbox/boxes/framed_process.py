@@ -24,7 +24,7 @@ REPLY_LIMIT_BYTES = 256 << 20
 STARTUP_TIMEOUT_S = 120.0
 CHUNK_BYTES = 1 << 20
 MARK = "TILEWRIGHT_SESSION"
-"""Environment variable whose value marks every process of one session."""
+"""Environment variable whose value marks every process of a session, and of the sessions that those started."""
 
 
 @functools.cache
@@ -94,16 +94,18 @@ class FramedProcess:
         *,
         env: Mapping[str, str],
         cwd: str,
+        label: str = "",
         greets: bool,
         reply_limit_bytes: int = REPLY_LIMIT_BYTES,
         startup_timeout_s: float = STARTUP_TIMEOUT_S,
         cleanup: Callable[[], None] = lambda: None,
     ) -> None:
+        self.label = label
         self.reply_limit_bytes, self.startup_timeout_s = reply_limit_bytes, startup_timeout_s
         self._greeted = not greets
         self._stderr = bytearray()
-        mark = f"{MARK}={os.getpid()}-{os.urandom(8).hex()}"
-        marked_env = {**env, MARK: mark.partition("=")[2]}
+        mark = f"/{os.getpid()}-{os.urandom(8).hex()}"
+        marked_env = {**env, MARK: os.environ.get(MARK, "") + mark}
         try:
             self._process = _spawner().submit(self._popen, list(argv), marked_env, cwd).result()
         except OSError as error:

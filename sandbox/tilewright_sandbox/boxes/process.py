@@ -30,6 +30,7 @@ class ProcessBox:
             worker_argv(role),
             env=worker_environment(home),
             cwd=home,
+            label=self.label,
             greets=True,
             cleanup=lambda: shutil.rmtree(home, ignore_errors=True),
         )

@@ -29,6 +29,9 @@ class Session(Protocol):
     """One live worker in one box. It serves one candidate, then is closed. Starting it does not wait for the worker,
     so a session that is opened early is warm when it is needed."""
 
+    label: str
+    """Of its box, as verdicts show it."""
+
     def exchange(self, request: bytes, timeout_s: float) -> Exchange:
         """Send one frame, wait for one. SandboxUnavailable if the worker never came up; whatever happens after that
         is an Exchange. After any status but `replied` the worker is gone."""

@@ -47,7 +47,7 @@ def _on_cpu(value: Any) -> Any:
     return value
 
 
-class CudaFace(TorchFunctionMode):
+class CudaFace(TorchFunctionMode):  # type: ignore[misc]
     """`x.device`, `x.is_cuda` and `device="cuda"` as on a machine with one GPU; the memory stays the CPU's."""
 
     def __init__(self, log: LaunchLog) -> None:
@@ -77,12 +77,16 @@ class CudaFace(TorchFunctionMode):
         return func(*map(_on_cpu, args), **{key: _on_cpu(value) for key, value in kwargs.items()})
 
 
-class AtenRule(TorchDispatchMode):
+class AtenRule(TorchDispatchMode):  # type: ignore[misc]
     """Refuses what the table refuses; moves every fresh allocation into an arena."""
 
     def __init__(self, log: LaunchLog, library: tuple[str, ...]) -> None:
         super().__init__()
         self.log, self.library = log, library
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here, and the wrapper would import torch._dynamo: 1.2 s
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None

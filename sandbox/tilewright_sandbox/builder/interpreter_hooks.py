@@ -4,13 +4,14 @@
   kernel, program, buffer and byte offset, where the interpreter would read a neighbour or crash.
 - A reduction or scan with a combine function of the candidate's own runs as a tree over whole slices. The interpreter
   does it element by element: slower by the width of a slice, and with the rounding of a sequential sum.
+- `triton.language` is patched once a launch, not once a call.
 - Conversions to bfloat16 and float8 are refused: the interpreter truncates where a device rounds to nearest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import triton.language as tl
@@ -32,6 +33,8 @@ class _Current:
 
     log: LaunchLog | None = None
     kernel = ""
+    patches: ClassVar[dict[frozenset[int], Any]] = {}
+    """Of the launch that runs: language modules that are patched, and how to restore them."""
 
 
 def observe(log: LaunchLog | None) -> None:
@@ -110,6 +113,18 @@ def _refuse_conversion(dtype: Any) -> None:
         raise Unsupported(f"conversion to {name} at {here()}: the interpreter does not round it to nearest")
 
 
+def _patch_language_once(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Triton patches its language module again at every call of a device function, `tl.sum` too: half the time."""
+
+    def patched(fn: Any) -> Any:
+        modules = frozenset(id(value) for value in fn.__globals__.values() if value is tl or value is tl.core)
+        if modules not in _Current.patches:
+            _Current.patches[modules] = patch(fn)
+        return interpreter._LangPatchScope()
+
+    return patched
+
+
 def install() -> None:
     """Patch the interpreter. Once a process, before a kernel is launched."""
     builder: Any = interpreter.InterpreterBuilder
@@ -147,8 +162,12 @@ def install() -> None:
             return launch(self, *args, **kwargs)
         _Current.kernel = self.fn.__name__
         log.launches.append(_Current.kernel)
-        with log.own_code():
-            return launch(self, *args, **kwargs)
+        try:
+            with log.own_code():
+                return launch(self, *args, **kwargs)
+        finally:
+            while _Current.patches:
+                _Current.patches.popitem()[1].restore()
 
     replacements: dict[str, Callable[..., Any]] = {
         "create_masked_load": checked_load,
@@ -162,6 +181,7 @@ def install() -> None:
     for name, replacement in replacements.items():
         setattr(builder, name, replacement)
     interpreter.GridExecutor.__call__ = logged_launch
+    interpreter._patch_lang = _patch_language_once(interpreter._patch_lang)
     interpreter.ReduceOps.generic_reduce = _tree_reduce
     interpreter.ScanOps.generic_scan = _tree_scan
 

@@ -1,0 +1,137 @@
+"""One Verdict: build in a box, judge in the judge process. Used by the command, the loop, the tuner and the tests."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from tilewright_sandbox.boxes import Session, choose, client, is_trusted
+from tilewright_sandbox.contract import Candidate, Config, Measured, Plan, Rejected, SandboxUnavailable, Spec
+from tilewright_sandbox.expressions import compile_where
+from tilewright_sandbox.jobs import BuildJob, BuildRequest, Judged, JudgeError, JudgeRequest, NotBuilt
+from tilewright_sandbox.spec import SpecError, SpecFolder
+
+from .judge import JudgeProcess
+
+COMPILE_TIMEOUT_S = 60.0
+MAX_POINTS = 100_000
+"""Points of SPACE that `default_config` looks at before it gives up."""
+
+
+@contextmanager
+def open_builder(box: str, trusted: bool) -> Iterator[Session]:
+    """A live build worker for one candidate, in the box of that name. SandboxUnavailable where there is none."""
+    session = choose(box, trusted=trusted).start("build")
+    try:
+        yield session
+    finally:
+        session.close()
+
+
+def default_config(spec: Spec, candidate: Candidate) -> Config | None:
+    """The first of TRIALS, then of SPACE in order, that WHERE allows on every tune and bench workload."""
+    conditions = [compile_where(text) for text in candidate.where]
+    workloads = spec.with_role("tune", "bench")
+
+    def feasible(config: Config) -> bool:
+        return all(where.holds(config, workload.axes) for where in conditions for workload in workloads)
+
+    points = itertools.islice(itertools.product(*candidate.space.values()), MAX_POINTS)
+    space = (Config(dict(zip(candidate.space, point, strict=True))) for point in points)
+    return next((config for config in itertools.chain(candidate.trials, space) if feasible(config)), None)
+
+
+def write_blobs(folder: Path, blobs: Mapping[str, bytes]) -> None:
+    """Store cubins and TTIR under their SHA-256, whole or not at all. A blob that is there already is kept."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, blob in blobs.items():
+        if hashlib.sha256(blob).hexdigest() != name:
+            raise ValueError(f"blob {name[:16]} does not have the hash that it is named by")
+        path = folder / name
+        if not path.exists():
+            partial = folder / f".{name}.{os.getpid()}"
+            partial.write_bytes(blob)
+            partial.replace(path)
+
+
+def build_plans(
+    session: Session, spec: Spec, candidate: Candidate, config: Config, target: str, blobs_path: Path
+) -> tuple[Plan, ...] | Rejected:
+    """Compiled Plans of every tune and bench workload, their binaries in `blobs_path`; or why there are none."""
+    jobs = tuple(BuildJob(config=config, workload=workload) for workload in spec.with_role("tune", "bench"))
+    request = BuildRequest(
+        source=candidate.source, spec=spec, jobs=jobs, target=target, compile_timeout_s=COMPILE_TIMEOUT_S
+    )
+    reply, blobs = client.build(session, request, timeout_s=len(jobs) * COMPILE_TIMEOUT_S + 30)
+    plans = []
+    for outcome in reply.outcomes:
+        if isinstance(outcome, NotBuilt):
+            return outcome.rejected.model_copy(update={"box": session.label})
+        plans.append(outcome.plan)
+    write_blobs(blobs_path, blobs)
+    return tuple(plans)
+
+
+def verify(
+    folder: SpecFolder,
+    candidate: Candidate,
+    *,
+    config: Config | None = None,
+    box: str = "auto",
+    target: str,
+    judge: JudgeProcess,
+    blobs_path: Path,
+    seed: str | None = None,
+    depth: Literal["screen", "full"] = "full",
+    builder: Session | None = None,
+) -> Rejected | Measured:
+    """Build one config of the candidate on every tune and bench workload and judge it.
+
+    `builder` is an open build session of this candidate; without it one is opened and closed here. `seed` is
+    hexadecimal and only for repeating a verdict. SandboxUnavailable is the machine's failure, SpecError the spec's;
+    whatever the candidate does wrong is a `Rejected`.
+    """
+    judge.start()  # imports torch while the builder compiles
+    config = config or default_config(folder.spec, candidate)
+    if config is None:
+        return _refused(
+            candidate, "no_feasible_config", "no point of SPACE satisfies WHERE on every workload; widen SPACE"
+        )
+    if config.root.keys() != candidate.space.keys():
+        wrong = ", ".join(sorted(config.root.keys() ^ candidate.space.keys()))
+        return _refused(
+            candidate, "config_mismatch", f"the config and SPACE differ in {wrong}; give each of SPACE's names"
+        )
+    trusted = is_trusted(candidate.proposer)
+    if builder is None:
+        with open_builder(box, trusted) as session:
+            label, plans = session.label, build_plans(session, folder.spec, candidate, config, target, blobs_path)
+    else:
+        label, plans = builder.label, build_plans(builder, folder.spec, candidate, config, target, blobs_path)
+    if isinstance(plans, Rejected):
+        return plans
+    request = JudgeRequest(
+        spec_path=str(folder.path), source=candidate.source, proposer=candidate.proposer, config=config, plans=plans,
+        blobs_path=str(blobs_path), target=target, box=label.split()[0], seed=seed, depth=depth,
+    )  # fmt: skip
+    return _verdict(judge, request, label)
+
+
+def _verdict(judge: JudgeProcess, request: JudgeRequest, label: str) -> Rejected | Measured:
+    reply = judge.request(request)
+    if isinstance(reply, Judged):
+        return reply.verdict.model_copy(update={"box": label})
+    if isinstance(reply, JudgeError) and reply.cause == "spec":
+        raise SpecError(reply.message, fix=reply.fix)
+    if isinstance(reply, JudgeError):
+        raise SandboxUnavailable(reply.message, reply.fix)
+    raise SandboxUnavailable(f"the judge answered a judge request with {reply.kind}", "versions differ: install again")
+
+
+def _refused(candidate: Candidate, code: str, what: str) -> Rejected:
+    return Rejected(candidate_id=candidate.id, stage="source", code=code, message=f"{what[0].upper()}{what[1:]}.")
