@@ -119,7 +119,7 @@ def _expand_descriptor(descriptor: TensorDescriptor, storages: Storages, capabil
             swizzle=0,
             elem_size=tensor.dtype.itemsize,
             elem_type=0,
-            padding=descriptor.padding,
+            padding="nan" if descriptor.padding == "nan" else "zero",
         )
     else:
         yield pointer_to(descriptor.base, storages)

@@ -21,7 +21,7 @@ _KINDS: dict[AtenKind, str] = {
         unique_consecutive is_nonzero allclose argwhere""",
     "query": "sym_size sym_stride sym_numel sym_storage_offset is_contiguous device layout is_pinned stride size",
 }
-_KIND_OF = {op: kind for kind, ops in _KINDS.items() for op in ops.split()}
+_KIND_OF: dict[str, AtenKind] = {op: kind for kind, ops in _KINDS.items() for op in ops.split()}
 
 
 def op_name(func: Any) -> str:

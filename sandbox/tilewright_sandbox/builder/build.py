@@ -23,7 +23,7 @@ from .guard import Watch, install_guard
 from .launches import Launches, redirect_launches
 from .policy import check_source
 from .refusal import Refusal
-from .warm import warm_compiler
+from .warm import warm_capture, warm_compiler
 
 
 class Captured(Record):
@@ -74,6 +74,7 @@ class _Build:
         self.blobs: dict[str, bytes] = {}
 
     def serve(self, started: float) -> tuple[BuildReply, dict[str, bytes]]:
+        warm_capture()
         request = self.request
         limits = [request.compile_timeout_s] * len(request.jobs)
         tasks = [self._capture_task(job) for job in request.jobs]

@@ -10,6 +10,7 @@ from typing import Any
 
 import triton
 from triton.compiler import CompilationError
+from triton.runtime.jit import JITCallable
 
 from ..contract import Kernel, Record
 from .device_figures import DeviceFigures
@@ -17,7 +18,7 @@ from .fake_cuda import gpu_target
 from .launches import CompileUnit
 from .refusal import Refusal
 from .resources import read_resources
-from .source import place
+from .source import FILENAME, place
 
 # CUtensorMapDataType of the host for each element type that the compiler names: fp16/fp32/fp64/bf16 are numbered apart
 _HOST_ELEM_TYPE = {8: 10, 9: 8, 10: 9}
@@ -97,7 +98,7 @@ def _layout(meta: dict[str, Any]) -> DescriptorLayout:
     return DescriptorLayout(
         swizzle=meta["swizzle"],
         elem_size=meta["elem_size"],
-        elem_type=_HOST_ELEM_TYPE.get(meta["elem_type"], meta["elem_type"]),
+        elem_type=_HOST_ELEM_TYPE.get(int(meta["elem_type"]), int(meta["elem_type"])),
         block_shape=tuple(meta["block_size"]),
         fp4_padded=meta["fp4_padded"],
     )
@@ -147,22 +148,35 @@ def _check_limit(kernel: str, resource: str, needed: int, limit: int) -> None:
 
 
 def _compile_error(error: Exception, unit: CompileUnit) -> Refusal:
-    line = unit.line
+    line, text = _line_of_definition(unit.source.fn), f"{type(error).__name__}: {error}"
     if isinstance(error, CompilationError):
-        innermost: BaseException = error
+        innermost = error
         while isinstance(innermost.__cause__, CompilationError):
             innermost = innermost.__cause__
-        if isinstance(innermost, CompilationError) and innermost.node is not None:
-            line = unit.line + innermost.node.lineno - 1
         cause = innermost.__cause__
-        text = getattr(innermost, "error_message", None) or (
-            f"{type(cause).__name__}: {cause}" if cause else str(innermost)
-        )
-    else:
-        text = f"{type(error).__name__}: {error}"
-    return Refusal(
-        "compile", "triton_error", f"{place(line)} (kernel {unit.source.name}): {useful_lines(text)}", line=line
-    )
+        text = innermost.error_message or (f"{type(cause).__name__}: {cause}" if cause else str(innermost))
+        line = _line_in_candidate(error, unit)
+    where = f"{place(line)} (kernel {unit.source.name})"
+    return Refusal("compile", "triton_error", f"{where}: {useful_lines(text)}", line=line)
+
+
+def _line_in_candidate(error: CompilationError, unit: CompileUnit) -> int:
+    """The deepest line of candidate source that the chain of errors names; a device function may be the library's."""
+    functions = [value for value in unit.source.fn.__globals__.values() if isinstance(value, JITCallable)]
+    line = _line_of_definition(unit.source.fn)
+    link: BaseException | None = error
+    while isinstance(link, CompilationError):
+        owner = next((fn for fn in [unit.source.fn, *functions] if fn.src == link.src), None)
+        if owner is not None and owner.fn.__code__.co_filename == FILENAME:
+            line = _line_of_definition(owner) + int(getattr(link.node, "lineno", 1)) - 1
+        link = link.__cause__
+    return line
+
+
+def _line_of_definition(function: Any) -> int:
+    """The line of `def`, below the decorators."""
+    above = next((n for n, text in enumerate(function.raw_src) if text.lstrip().startswith("def ")), 0)
+    return int(function.starting_line_number) + above
 
 
 def useful_lines(text: str, limit: int = 500) -> str:

@@ -27,7 +27,6 @@ class CompileUnit:
     key: str
     source: Any
     options: dict[str, Any] = field(hash=False)
-    line: int
 
 
 @dataclass
@@ -68,8 +67,7 @@ class Launches:
             source = kernel.ASTSource(kernel, signature, constants, attributes)
             text = f"{source.hash()}\n{options.hash()}\n{target}"
         key = hashlib.sha256(text.encode()).hexdigest()
-        line = int(kernel.starting_line_number)
-        self.units.setdefault(key, CompileUnit(key, source, dict(options.__dict__), line))
+        self.units.setdefault(key, CompileUnit(key, source, dict(options.__dict__)))
         self.keys.append(key)
         self.recorder.steps.append(
             Launch(kernel=-1, kernel_name=kernel.__name__, grid=size, arguments=tuple(arguments))
@@ -81,8 +79,8 @@ class Launches:
             self.watch.refuse(
                 "capture", "grid_not_integers", f"{here()} launches the grid {grid!r}. Give one to three integers ≥ 0."
             )
-        padded = (*sizes, 1, 1)[:3]
-        for axis, extent, limit in zip("xyz", padded, GRID_LIMITS, strict=True):
+        x, y, z = (*sizes, 1, 1)[:3]
+        for axis, extent, limit in zip("xyz", (x, y, z), GRID_LIMITS, strict=True):
             if extent > limit:
                 self.watch.refuse(
                     "launch",
@@ -91,7 +89,7 @@ class Launches:
                     needed=extent,
                     limit=limit,
                 )
-        return padded
+        return x, y, z
 
 
 def _meta(bound: Mapping[str, Any]) -> dict[str, Any]:

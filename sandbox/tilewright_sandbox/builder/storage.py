@@ -95,7 +95,7 @@ class Storages:
     def view(self, tensor: torch.Tensor) -> View:
         return View(
             buffer=self.buffer(tensor),
-            offset_bytes=tensor.storage_offset() * tensor.dtype.itemsize,
+            offset_bytes=int(tensor.storage_offset()) * tensor.dtype.itemsize,
             shape=tuple(tensor.shape),
             strides=tuple(tensor.stride()),
             dtype=self.dtype(tensor),

@@ -1,4 +1,4 @@
-"""Compile a trivial kernel once, so that forked children start with Triton's compiler loaded and initialised."""
+"""What forked children would otherwise each pay for: torch's fake tensors imported, Triton's compiler initialised."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import functools
 import os
 import tempfile
 
+import torch
 import triton
 import triton.language as tl
+from torch._subclasses.fake_tensor import FakeTensorMode
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
@@ -17,6 +19,13 @@ def _warm(pointer, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(pointer + offsets, mask=offsets < count, other=0.0)
     tl.store(pointer + offsets, values / tl.sum(tl.exp(values)), mask=offsets < count)
+
+
+@functools.cache
+def warm_capture() -> None:
+    """Once a process: the first fake tensor imports a good second's worth of torch."""
+    with FakeTensorMode():
+        torch.empty(2, 2).t().clone()
 
 
 @functools.cache
