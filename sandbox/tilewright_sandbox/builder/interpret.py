@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import signal
 import time
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
@@ -176,10 +178,11 @@ def _missing_in_interpreter(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, Unsupported | NotImplementedError):
         return text or type(error).__name__
-    if "Did you forget to add @triton.jit" in text:
-        return "a device library function (libdevice)"
-    if isinstance(error, AttributeError) and "InterpreterBuilder" in text:
-        return text
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = bool(frames) and Path(frames[-1].filename).parts[-2:] == ("runtime", "interpreter.py")
+    if inside and (isinstance(error, AttributeError | KeyError) or "nsupported" in text):
+        # The builder compiled this kernel, so a missing method, dtype or case is the interpreter's.
+        return f"{type(error).__name__}: {text}"
     return ""
 
 

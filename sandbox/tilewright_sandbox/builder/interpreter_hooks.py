@@ -17,6 +17,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
 
+from . import libdevice_on_cpu
 from .cpu_device import LaunchLog
 from .refusal import Refusal
 from .source import here
@@ -126,7 +127,9 @@ def _patch_language_once(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def install() -> None:
-    """Patch the interpreter. Once a process, before a kernel is launched."""
+    """Patch the interpreter, for the life of the process. A second call does nothing."""
+    if interpreter.ReduceOps.generic_reduce is _tree_reduce:
+        return
     builder: Any = interpreter.InterpreterBuilder
     load, store, cast = builder.create_masked_load, builder.create_masked_store, builder.cast_impl
     cas, rmw, convert = builder.create_atomic_cas, builder.create_atomic_rmw, builder.create_fp_to_fp
@@ -181,9 +184,14 @@ def install() -> None:
     for name, replacement in replacements.items():
         setattr(builder, name, replacement)
     interpreter.GridExecutor.__call__ = logged_launch
+    libdevice_on_cpu.install(_no_library)
     interpreter._patch_lang = _patch_language_once(interpreter._patch_lang)
     interpreter.ReduceOps.generic_reduce = _tree_reduce
     interpreter.ScanOps.generic_scan = _tree_scan
+
+
+def _no_library(name: str) -> NoReturn:
+    raise Unsupported(f"{name} at {here()}")
 
 
 def _no_bfloat16(self: Any) -> NoReturn:
