@@ -61,7 +61,8 @@ def test_many_exchanges_with_one_child(tmp_path: Path) -> None:
         ("import signal; signal.signal(15, signal.SIG_IGN); time.sleep(60)", "timeout", -signal.SIGKILL),
     ],
     ids=["hangs", "exits", "segfaults", "oversize", "no frame", "two frames", "never reads", "ignores SIGTERM"],
-)  def test_bad_ends(code: str, status: str, exit_code: int | None, tmp_path: Path) -> None:
+)
+def test_bad_ends(code: str, status: str, exit_code: int | None, tmp_path: Path) -> None:
     session = child(code, tmp_path, reply_limit_bytes=1000)
     exchange = session.exchange(wire.pack(b"request", {"bulk": bytes(200_000)}), 0.8)
     assert (exchange.status, exchange.exit_code, exchange.reply) == (status, exit_code, b"")

@@ -48,7 +48,8 @@ def test_two_frames_on_one_stream_are_two_frames() -> None:
         (wire.MAGIC + struct.pack("<II", 0, 1) + struct.pack("<H", 0), wire.FrameError),
     ],
     ids=["not a frame", "body", "blob count", "blob", "long name", "no name"],
-)  def test_false_claims_are_refused_from_the_head_alone(frame: bytes, error: type[Exception]) -> None:
+)
+def test_false_claims_are_refused_from_the_head_alone(frame: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         wire.bytes_needed(frame, limit_bytes=1000)
     with pytest.raises(error):
