@@ -24,12 +24,12 @@ def partial_products(
     tiles_n = tl.cdiv(N, BN)
     rows = tl.program_id(0) // tiles_n * BM + tl.arange(0, BM)[:, None]
     cols = tl.program_id(0) % tiles_n * BN + tl.arange(0, BN)[None, :]
-    part = tl.program_id(1)
+    part = tl.program_id(1).to(tl.int64)
     batch = tl.program_id(2).to(tl.int64)
     a_ptr += batch * M * K
     b_ptr += batch * K * N
     accumulator = tl.zeros((BM, BN), tl.float32)
-    for start in range(part * BK, K, SPLIT * BK):
+    for start in range(tl.program_id(1) * BK, K, SPLIT * BK):
         k = start + tl.arange(0, BK)
         a = tl.load(a_ptr + rows * K + k[None, :], mask=(rows < M) & (k[None, :] < K), other=0.0)
         b = tl.load(b_ptr + k[:, None] * N + cols, mask=(k[:, None] < K) & (cols < N), other=0.0)
@@ -43,8 +43,9 @@ def sum_partials(partial_ptr, c_ptr, count, SPLIT: tl.constexpr, BLOCK: tl.const
     index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = index < count
     total = tl.zeros((BLOCK,), tl.float32)
-    for part in range(SPLIT):
-        total += tl.load(partial_ptr + part * count + index, mask=inside, other=0.0).to(tl.float32)
+    for _ in range(SPLIT):
+        total += tl.load(partial_ptr + index, mask=inside, other=0.0)
+        partial_ptr += count
     tl.store(c_ptr + index, total.to(c_ptr.dtype.element_ty), mask=inside)
 
 

@@ -45,8 +45,9 @@ def sum_bias_gelu(partial_ptr, bias_ptr, c_ptr, count, N, SPLIT: tl.constexpr, B
     index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = index < count
     total = tl.zeros((BLOCK,), tl.float32)
-    for part in range(SPLIT):
-        total += tl.load(partial_ptr + part * count + index, mask=inside, other=0.0)
+    for _ in range(SPLIT):
+        total += tl.load(partial_ptr + index, mask=inside, other=0.0)
+        partial_ptr += count
     total += tl.load(bias_ptr + index % N, mask=inside, other=0.0).to(tl.float32)
     tl.store(c_ptr + index, gelu_tanh(total).to(c_ptr.dtype.element_ty), mask=inside)
 

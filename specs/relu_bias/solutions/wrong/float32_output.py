@@ -1,0 +1,25 @@
+# rejected at structure: the output is float32, the spec asks for the input's dtype
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [1024, 2048, 4096, 8192], "num_warps": [4, 8]}
+TRIALS = [{"BLOCK": 4096, "num_warps": 8}]
+
+
+@triton.jit
+def relu_bias_flat(x_ptr, bias_ptr, y_ptr, count, features, BLOCK: tl.constexpr):
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = index < count
+    x = tl.load(x_ptr + index, mask=inside).to(tl.float32)
+    bias = tl.load(bias_ptr + index % features, mask=inside).to(tl.float32)
+    y = tl.maximum(x + bias, 0.0, propagate_nan=tl.PropagateNan.ALL)
+    tl.store(y_ptr + index, y.to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(x, bias, *, BLOCK, num_warps):
+    x = x.contiguous()
+    y = torch.empty_like(x, dtype=torch.float32)
+    count = x.numel()
+    relu_bias_flat[(triton.cdiv(count, BLOCK),)](x, bias, y, count, x.shape[1], BLOCK=BLOCK, num_warps=num_warps)
+    return y
