@@ -15,7 +15,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 from ..contract import Argument, Pointer, Scalar, TensorMap
 from .guard import Watch
 from .source import here
-from .storage import ADDRESS_BITS, Storages
+from .storage import Storages
 
 
 class DevicePointer:
@@ -45,18 +45,17 @@ def wrap(value: Any, storages: Storages, watch: Watch) -> Any:
         return tuple(wrap(part, storages, watch) for part in value)
     if isinstance(value, torch.dtype):
         watch.refuse("capture", "launcher_error", f"{here()} passes {value} to a kernel. Pass a triton.language dtype.")
-    if isinstance(value, int) and not isinstance(value, bool) and value >> ADDRESS_BITS:
-        _refuse_address(value, storages, watch)
+    if isinstance(value, int) and storages.owns_address(value):
+        _refuse_address(watch)
     return value
 
 
-def _refuse_address(value: int, storages: Storages, watch: Watch) -> None:
-    if storages.owns_address(value):
-        watch.refuse(
-            "capture",
-            "pointer_as_integer",
-            f"{here()} passes an address as an integer. Addresses change from run to run: pass the tensor.",
-        )
+def _refuse_address(watch: Watch) -> None:
+    watch.refuse(
+        "capture",
+        "pointer_as_integer",
+        f"{here()} passes an address as an integer. Addresses change from run to run: pass the tensor.",
+    )
 
 
 def _wrap_descriptor(descriptor: TensorDescriptor, storages: Storages, watch: Watch) -> TensorDescriptor:
@@ -102,7 +101,7 @@ def pointer_to(value: DevicePointer | None, storages: Storages) -> Argument:
     if value is None:
         return Scalar(type="u64", value=0)
     tensor = value.tensor
-    return Pointer(buffer=storages.buffer(tensor), offset_bytes=tensor.storage_offset() * tensor.dtype.itemsize)
+    return Pointer(buffer=storages.buffer(tensor), offset_bytes=int(tensor.storage_offset()) * tensor.dtype.itemsize)
 
 
 def _expand_descriptor(descriptor: TensorDescriptor, storages: Storages, capability: int) -> Iterator[Argument]:
@@ -111,7 +110,7 @@ def _expand_descriptor(descriptor: TensorDescriptor, storages: Storages, capabil
     if capability >= 90:
         yield TensorMap(
             buffer=storages.buffer(tensor),
-            offset_bytes=tensor.storage_offset() * tensor.dtype.itemsize,
+            offset_bytes=int(tensor.storage_offset()) * tensor.dtype.itemsize,
             dtype=storages.dtype(tensor),
             shape=shape,
             strides=strides,

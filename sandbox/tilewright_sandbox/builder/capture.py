@@ -56,8 +56,15 @@ class Capturer:
 
     def _load(self) -> ModuleType:
         storages = Storages(self.watch)
-        with self._candidate_code(), self.mode, RecordAten(storages, self.watch, ()), AnswerHost(storages, self.watch):
+        recorder = RecordAten(storages, self.watch, ())
+        with self._candidate_code(), self._fake_tensors(), recorder, AnswerHost(storages, self.watch):
             return load_candidate(self.source)
+
+    @contextlib.contextmanager
+    def _fake_tensors(self) -> Iterator[None]:
+        with self.mode:
+            torch._C._set_only_lift_cpu_tensors(True)  # torch does this only where it believes that CUDA is absent
+            yield
 
     @contextlib.contextmanager
     def _candidate_code(self) -> Iterator[None]:
@@ -103,7 +110,7 @@ class Capturer:
             raise Refusal("source", "no_run", "candidate.py defines no function run(*inputs, **config).")
         self.current.append(launches)
         try:
-            with self._candidate_code(), self.mode, recorder, AnswerHost(storages, self.watch):
+            with self._candidate_code(), self._fake_tensors(), recorder, AnswerHost(storages, self.watch):
                 returned = run(*values, **job.config.root)
         finally:
             self.current.pop()

@@ -53,7 +53,6 @@ def run_children(tasks: Sequence[Task], timeouts_s: Sequence[float], workers: in
     replies: dict[int, Reply] = {}
     waiting = list(enumerate(tasks))[::-1]
     running: dict[int, _Child] = {}
-    gc.collect()
     gc.freeze()
     try:
         with selectors.DefaultSelector() as selector:

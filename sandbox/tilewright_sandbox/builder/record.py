@@ -43,6 +43,8 @@ class RecordAten(TorchDispatchMode):  # type: ignore[misc]
                 f"{here()} reads a tensor's contents on the host (aten.{name}). Tensors are fake while a launcher is "
                 "captured; decide from shapes and dtypes, or inside the kernel.",
             )
+        if name == "_to_copy" and not _on_device(args[0]):
+            return self._place_constant(args[0], kwargs)
         out = func(*args, **kwargs)
         if kind not in ("query", "view"):
             self._check_device(out, name, args)
@@ -87,6 +89,15 @@ class RecordAten(TorchDispatchMode):  # type: ignore[misc]
             value = self._constant(given) if isinstance(given, torch.Tensor) else given
         self._emit(Fill(target=self.storages.view(out), value=value), out)
 
+    def _place_constant(self, tensor: torch.Tensor, kwargs: Mapping[str, Any]) -> torch.Tensor:
+        """`torch.tensor(2.0, device=…)`: an allocation and a fill. FakeTensorMode itself would move the real constant."""
+        value, dtype = self._constant(tensor), kwargs.get("dtype") or tensor.dtype
+        out: torch.Tensor = torch.empty(tensor.shape, dtype=dtype, device=kwargs.get("device") or tensor.device)
+        self._check_device(out, "_to_copy", (tensor,))
+        self.storages.add(out)
+        self._emit(Fill(target=self.storages.view(out), value=value), out)
+        return out
+
     def _constant(self, tensor: torch.Tensor) -> Any:
         """The Python value of a zero-dimensional host tensor made from a literal."""
         constant = getattr(tensor, "constant", None)
@@ -103,7 +114,7 @@ class RecordAten(TorchDispatchMode):  # type: ignore[misc]
         if name in ("cat", "stack"):
             self._join(name, args, kwargs, out)
             return
-        source = args[1] if name == "copy_" else args[0]
+        source = args[int(name == "copy_")]
         if not _on_device(source):
             self._emit(Fill(target=self.storages.view(out), value=self._constant(source)), out)
             return

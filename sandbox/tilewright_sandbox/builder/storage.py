@@ -13,7 +13,8 @@ from .source import here
 
 Role = Literal["input", "output", "workspace"]
 ADDRESS_BITS = 40
-"""Buffer number n starts at the pretended address (n + 1) << 40: aligned to far more than 256 bytes."""
+"""Buffer number n starts at the pretended address 2⁶⁰ + n·2⁴⁰: aligned to 256 bytes and far more."""
+_FIRST_ADDRESS = 1 << 60
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -85,11 +86,11 @@ class Storages:
     def address(self, tensor: torch.Tensor) -> int:
         """The pretended device address of the tensor's first element."""
         offset = int(tensor.storage_offset() * tensor.dtype.itemsize)
-        return ((self._allocation(tensor).number + 1) << ADDRESS_BITS) + offset
+        return _FIRST_ADDRESS + (self._allocation(tensor).number << ADDRESS_BITS) + offset
 
     def owns_address(self, value: int) -> bool:
         """Whether an integer is an address inside an allocation of this capture."""
-        number, offset = (value >> ADDRESS_BITS) - 1, value & ((1 << ADDRESS_BITS) - 1)
+        number, offset = divmod(value - _FIRST_ADDRESS, 1 << ADDRESS_BITS)
         return any(number == a.number and offset <= a.storage.nbytes() for a in self._known.values())
 
     def view(self, tensor: torch.Tensor) -> View:

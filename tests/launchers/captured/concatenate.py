@@ -1,0 +1,18 @@
+# captured: copy copy copy copy launch(scale)
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def run(x, w, eps, *, BLOCK):
+    both = torch.cat([x, x], dim=1)
+    pair = torch.stack([x, both[:, : x.shape[1]]])
+    y = torch.empty_like(x)
+    scale[(triton.cdiv(x.numel(), BLOCK),)](pair, y, x.numel(), BLOCK)
+    return y

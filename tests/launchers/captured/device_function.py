@@ -1,0 +1,26 @@
+# captured: launch(apply)
+# given: compile
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+@triton.jit
+def double(v, factor):
+    return v * factor
+
+@triton.jit
+def apply(x_ptr, y_ptr, n, FN: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, FN(tl.load(x_ptr + at, mask=at < n), 2), mask=at < n)
+
+def run(x, w, eps, *, BLOCK):
+    y = torch.empty_like(x)
+    apply[(triton.cdiv(x.numel(), BLOCK),)](x, y, x.numel(), FN=double, BLOCK=BLOCK)
+    return y

@@ -1,0 +1,25 @@
+# captured: launch(apply)
+# given: compile
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+FACTOR = tl.constexpr(2.0)
+
+@triton.jit
+def apply(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.static_assert(BLOCK > 0)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * FACTOR, mask=at < n)
+
+def run(x, w, eps, *, BLOCK):
+    y = torch.empty_like(x)
+    apply[(24,)](x, y, x.numel(), BLOCK)
+    return y

@@ -1,0 +1,18 @@
+# captured: addmm launch(scale)
+# given: library=addmm hybrid
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def run(x, w, eps, *, BLOCK):
+    z = torch.nn.functional.linear(x, x[:48], w)
+    y = torch.empty_like(x)
+    scale[(24,)](z, y, x.numel(), BLOCK)
+    return y

@@ -1,0 +1,19 @@
+# refused: policy/autotune_not_allowed SPACE
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def tuned(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    pass
+
+def run(x, w, eps, *, BLOCK):
+    return x

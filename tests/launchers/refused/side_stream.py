@@ -1,0 +1,15 @@
+# refused: policy/stream_not_allowed torch.cuda.stream
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def run(x, w, eps, *, BLOCK):
+    with torch.cuda.stream(torch.cuda.Stream()):
+        return x

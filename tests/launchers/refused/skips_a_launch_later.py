@@ -1,0 +1,21 @@
+# refused: capture/not_repeatable 2 steps
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+calls = [0]
+
+def run(x, w, eps, *, BLOCK):
+    calls[0] += 1
+    y = torch.empty_like(x)
+    scale[(24,)](x, y, x.numel(), BLOCK)
+    if calls[0] == 1:
+        scale[(24,)](x, y, x.numel(), BLOCK)
+    return y
