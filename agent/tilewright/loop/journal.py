@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -72,7 +72,6 @@ class Journal:
         """Open or create, lock, and set a torn last line aside. JournalError if another process holds the lock."""
         self.run_path = run_path
         self.path = run_path / FILE
-        self.listeners: list[Callable[[AnyEvent], None]] = []
         created = not self.path.exists()
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
@@ -100,7 +99,7 @@ class Journal:
         return len(torn)
 
     def append(self, event: E) -> E:
-        """Stamp, write, fsync; the event as it was written. Listeners are told afterwards."""
+        """Stamp, write, fsync; the event as it was written."""
         stamp = datetime.now(UTC).isoformat(timespec="milliseconds")
         stamped = event.model_copy(update={"seq": len(self.events), "at": stamp})
         line = stamped.model_dump_json().encode() + b"\n"
@@ -112,8 +111,6 @@ class Journal:
         os.fsync(self._fd)
         # Checked when read back: an event that this class writes is one of AnyEvent.
         self.events.append(stamped)  # type: ignore[arg-type]
-        for listener in self.listeners:
-            listener(stamped)  # type: ignore[arg-type]
         return stamped
 
     def close(self) -> None:

@@ -156,8 +156,6 @@ def advance(view: RunView, event: ev.AnyEvent) -> None:
     if view.last_at and not idle:
         view.wall_s += _seconds(view.last_at, event.at)
     view.last_at = event.at
-    if not isinstance(event, ev.Stopped):
-        view.stopped = None
     match event:
         case ev.Audited():
             view.audit = event.report
@@ -204,6 +202,7 @@ def advance(view: RunView, event: ev.AnyEvent) -> None:
             view.stopped = event
         case ev.Resumed():
             view.limits = event.limits or view.limits
+            view.stopped = None
         case ev.RunStarted():
             raise JournalError(f"event {event.seq}: a run starts once", "start a new run")
 

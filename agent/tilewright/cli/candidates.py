@@ -1,0 +1,160 @@
+"""`verify` and `tune`: one candidate from a file. A file is a person's: it runs only in a box that isolates, or where
+the person says `--sandbox process` aloud."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .output import OK, REJECTED, CommandError, Json, finish, note
+from .search import checked_box, checked_target
+
+if TYPE_CHECKING:
+    from tilewright_sandbox.contract import Candidate, Config, ConfigValue, Measured, Rejected, Spec
+    from tilewright_sandbox.spec import SpecFolder
+
+SpecName = Annotated[str, typer.Argument(help="A spec's folder, or the name of one under specs/.")]
+CandidateFile = Annotated[Path, typer.Argument(help="A Python file: Triton kernels, run(...), SPACE.")]
+Sandbox = Annotated[str, typer.Option(help="auto, docker, bubblewrap or process.")]
+TargetName = Annotated[str, typer.Option(help="auto, or an architecture such as sm_90.")]
+
+
+def verify(
+    spec: SpecName,
+    candidate: CandidateFile,
+    config: Annotated[list[str] | None, typer.Option(help="NAME=VALUE; may be repeated.")] = None,
+    sandbox: Sandbox = "auto",
+    target: TargetName = "auto",
+    json: Json = False,
+) -> None:
+    """One verdict on one config. Exit 0 passed, 1 rejected, 2 usage or spec error, 3 machine trouble."""
+    from tilewright.judge import JudgeProcess
+    from tilewright.verify import verify as give_verdict
+    from tilewright_sandbox.contract import Rejected
+
+    folder, parsed = read(spec, candidate)
+    box, card = checked_box(sandbox), checked_target(target)
+    if isinstance(parsed, Rejected):
+        _finish_verdict(parsed, json)
+    chosen = chosen_config(config or [], folder.spec, parsed)
+    note(f"verifying {candidate} against {folder.spec.name} on {card} …")
+    with tempfile.TemporaryDirectory(prefix="tilewright-blobs-") as blobs, JudgeProcess() as judge:
+        verdict = give_verdict(folder, parsed, config=chosen, box=box, target=card, judge=judge, blobs_path=Path(blobs))
+    _finish_verdict(verdict, json)
+
+
+def _finish_verdict(verdict: Measured | Rejected, as_json: bool) -> None:
+    code = OK if verdict.verdict == "measured" else REJECTED
+    payload = verdict.model_dump(mode="json")
+    if verdict.verdict == "measured":
+        payload["obstacles"] = list(verdict.obstacles)
+    finish(payload, lambda: _verdict_page(verdict), as_json=as_json, code=code)
+
+
+def _verdict_page(verdict: Measured | Rejected) -> None:
+    from rich.console import Console
+
+    from .pages import checks_table, obstacles_lines, times_lines, verdict_line
+
+    console = Console(highlight=False)
+    console.print(verdict_line(verdict), soft_wrap=True)
+    if verdict.config is not None:
+        console.print(f"config: {verdict.config}")
+    if verdict.checks:
+        console.print(checks_table(verdict.checks))
+    if verdict.verdict == "measured":
+        for line in (*times_lines(verdict.times), *obstacles_lines(verdict.obstacles)):
+            console.print(line, soft_wrap=True)
+
+
+def tune(
+    spec: SpecName,
+    candidate: CandidateFile,
+    trials: Annotated[int, typer.Option(min=1, help="Points of SPACE to compile.")] = 24,
+    sandbox: Sandbox = "auto",
+    target: TargetName = "auto",
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    json: Json = False,
+) -> None:
+    """Search a candidate's SPACE by modelled time. Its equivalence is not judged: `verify` does that."""
+    from tilewright_sandbox.targets import TARGETS
+
+    from tilewright.loop.tuning import open_tuner
+    from tilewright.tune import tune as search_space
+    from tilewright_sandbox.contract import Rejected
+
+    folder, parsed = read(spec, candidate)
+    box, card = checked_box(sandbox), checked_target(target)
+    if isinstance(parsed, Rejected):
+        _finish_verdict(parsed, json)
+    note(f"tuning {candidate} on {card}: {trials} trials at most …")
+    with (
+        tempfile.TemporaryDirectory(prefix="tilewright-blobs-") as blobs,
+        open_tuner(folder.spec, parsed, box, card, Path(blobs)) as build,
+    ):
+        result = search_space(parsed, folder.spec, TARGETS[card], build, trials=trials, seed=seed)
+    code = OK if result.best is not None else REJECTED
+    finish(_tune_payload(result), lambda: _tune_page(result), as_json=json, code=code)
+
+
+def read(spec: str, path: Path) -> tuple[SpecFolder, Candidate | Rejected]:
+    """The spec and the candidate in the file. CommandError where there is no such file."""
+    from tilewright_sandbox.candidate import parse_candidate
+
+    from tilewright_sandbox.spec import find_spec, load_spec
+
+    folder = load_spec(find_spec(spec))
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}", "give the path of a candidate's Python file") from error
+    return folder, parse_candidate(source, proposer="person", title=path.stem, filename=path.name, spec=folder.spec)
+
+
+def chosen_config(words: Sequence[str], spec: Spec, candidate: Candidate) -> Config | None:
+    """`NAME=VALUE …` over the default config; None where nothing was given."""
+    from tilewright.verify import default_config
+    from tilewright_sandbox.contract import Config
+
+    given: dict[str, ConfigValue] = {}
+    for word in " ".join(words).replace(",", " ").split():
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise CommandError(f"--config {word!r} is not NAME=VALUE", "for example --config BLOCK=1024")
+        if name not in candidate.space:
+            near = difflib.get_close_matches(name, candidate.space, 1)
+            known = f"did you mean {near[0]}?" if near else f"SPACE has {', '.join(candidate.space) or 'no parameters'}"
+            raise CommandError(f"--config {name} is not in the candidate's SPACE", known)
+        given[name] = _in_space(name, text, candidate.space[name])
+    if not given:
+        return None
+    default = default_config(spec, candidate)
+    point = {**(default.root if default else {}), **given}
+    if missing := [name for name in candidate.space if name not in point]:
+        raise CommandError(f"the config lacks {', '.join(missing)}", "give every name of SPACE with --config")
+    return Config(point)
+
+
+def _in_space(name: str, text: str, choices: Sequence[ConfigValue]) -> ConfigValue:
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        value = text
+    for choice in choices:
+        if type(choice) is type(value) and choice == value:
+            return choice
+    raise CommandError(f"--config {name}={text} is not one of SPACE's values", f"choose from {list(choices)}")
+
+
+def _tune_payload(result: Any) -> dict[str, Any]:
+    return dict(result.model_dump(mode="json"))
+
+
+def _tune_page(result: Any) -> None:
+    print(result)

@@ -1,0 +1,38 @@
+"""`doctor`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from .output import MACHINE, OK, Json, finish
+
+if TYPE_CHECKING:
+    from tilewright.doctor import Finding
+
+
+def doctor(json: Json = False) -> None:
+    """What this machine can do, and the exact fix for what it cannot. Exit 0 if `optimize` can run."""
+    from tilewright.doctor import can_optimize, examine
+
+    findings = examine()
+    usable = can_optimize(findings)
+    payload = {"usable": usable, "findings": [asdict(finding) for finding in findings]}
+    finish(payload, lambda: _page(findings, usable), as_json=json, code=OK if usable else MACHINE)
+
+
+def _page(findings: list[Finding], usable: bool) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table("", "", "found", "enables", box=None, pad_edge=False, header_style="dim")
+    for finding in findings:
+        mark = "[green]✓[/]" if finding.ok else "[red]✗[/]" if finding.required else "[yellow]–[/]"
+        table.add_row(mark, finding.name, escape(finding.found), finding.enables)
+    console.print(table)
+    for finding in findings:
+        if not finding.ok and finding.fix:
+            console.print(f"{finding.name}: {escape(finding.fix)}", soft_wrap=True)
+    console.print("[green]`tilewright optimize` can run here.[/]" if usable else "[red]`optimize` cannot run here.[/]")

@@ -1,0 +1,112 @@
+"""Lines for a person, with Rich markup. No modelled time stands anywhere without the word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from tilewright.loop.view import CandidateView, RunView
+from tilewright_sandbox.contract import Check, Measured, MeasuredTime, ModelledTime, Rejected
+
+MARK = {"PASS": "[green]✓ PASS[/]", "FAIL": "[red]✗ FAIL[/]", "NOT_RUN": "[yellow]– NOT RUN[/]"}
+
+
+def verdict_line(verdict: Measured | Rejected) -> str:
+    if isinstance(verdict, Rejected):
+        return f"[red bold]rejected at {verdict.stage}[/] ({verdict.code}): {escape(verdict.message)}"
+    passed = sum(check.status == "PASS" for check in verdict.checks)
+    hybrid = " · hybrid: a library contraction does part of the work" if verdict.hybrid else ""
+    return (
+        f"[green bold]passed[/] {passed} of {len(verdict.checks)} checks · equivalence: {verdict.rung} · "
+        f"evidence: {verdict.evidence} · box: {verdict.box}{hybrid}"
+    )
+
+
+def checks_table(checks: tuple[Check, ...]) -> Table:
+    table = Table("check", "", "what was found", box=None, pad_edge=False, header_style="dim")
+    for check in checks:
+        facts = " · ".join(f"{name} {_figure(value)}" for name, value in check.facts.items())
+        found = " · ".join(part for part in (check.reason, facts) if part)
+        table.add_row(check.name, MARK[check.status], escape(found))
+    return table
+
+
+def _figure(value: bool | int | float | str) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def modelled(us: float | None) -> str:
+    return "–" if us is None else f"modelled {us:.1f} µs"
+
+
+def times_lines(times: tuple[ModelledTime | MeasuredTime, ...]) -> Iterator[str]:
+    """One line a workload."""
+    for time in times:
+        if isinstance(time, MeasuredTime):
+            yield f"{time.workload.label}: {time.median_us:.1f} µs measured, {_speedup(time.ratio)}"
+        else:
+            share = time.modelled_us / time.roofline_us
+            label = time.workload.label
+            yield f"{label}: {modelled(time.modelled_us)}, {share:.2f}× of the roofline, {time.bound} bound"
+
+
+def obstacles_lines(obstacles: tuple[str, ...]) -> Iterator[str]:
+    if obstacles:
+        yield "[yellow]This kernel cannot be accepted:[/]"
+        yield from (f"  · {escape(obstacle)}" for obstacle in obstacles)
+
+
+def outcome_lines(run_path: Path, view: RunView, report: Path | None, status: str) -> Iterator[str]:
+    """How a run stands, and what to type next."""
+    colour = {"verified": "green", "no_win": "yellow", "exhausted": "yellow", "refused": "red"}.get(status, "yellow")
+    reason = view.stopped.reason if view.stopped else ""
+    reason = reason or (view.published.reason if view.published else view.decided[-1].reason if view.decided else "")
+    yield f"[{colour} bold]{status}[/] · {escape(view.run.spec.name)} · {escape(reason)}"
+    if view.best and view.best_compared and view.best_verdict:
+        point = view.best_compared
+        yield f"best kernel: {escape(view.best.candidate.title)} ({view.best.id}), {escape(str(point.config))}"
+        roofline = view.preflight.roofline_us if view.preflight else None
+        of = (
+            f" ({point.modelled_us / roofline:.2f}× of the modelled roofline)" if roofline and point.modelled_us else ""
+        )
+        yield f"{modelled(point.modelled_us)}{of} · nothing was timed" if not view.speedup else _speedup(view.speedup)
+        yield verdict_line(view.best_verdict)
+    for candidate in view.candidates.values():
+        yield f"  {_ladder(candidate)}"
+    yield f"journal: {run_path / 'journal.jsonl'}" + (f" · report: {report}" if report else "")
+    if view.awaits_review:
+        yield f"next: [bold]tilewright review {view.run.id}[/]"
+    elif view.stopped and not view.published:
+        yield f"go on with: [bold]tilewright resume {view.run.id}[/]"
+
+
+def _speedup(ratio: tuple[float, float, float]) -> str:
+    return f"{ratio[1]:.2f}× [{ratio[0]:.2f}, {ratio[2]:.2f}] against the strongest baseline, measured"
+
+
+def _ladder(view: CandidateView) -> str:
+    return f"{ladder(view)}  {view.id[:8]}  {escape(view.candidate.title)}  {point_text(view)}"
+
+
+def ladder(view: CandidateView) -> str:
+    """Built, screened, tuned, verified: a mark each."""
+    steps = [
+        view.built is not None,
+        view.judged("screen") is not None,
+        view.tuned is not None,
+        view.verified is not None,
+    ]
+    if view.rejected is None:
+        return "".join("[green]✓[/]" if done else "[dim]·[/]" for done in steps)
+    return "[green]✓[/]" * sum(steps[:-1]) + "[red]✗[/]" + "[dim]·[/]" * (3 - sum(steps[:-1]))
+
+
+def point_text(view: CandidateView) -> str:
+    if view.rejected:
+        return f"[red]rejected at {view.rejected.stage}[/] [dim]{escape(view.rejected.code)}[/]"
+    if view.tuned:
+        return modelled(view.tuned.value_us)
+    return modelled(view.built.modelled_us if view.built else None)

@@ -1,0 +1,74 @@
+"""`runs` and `report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .output import Json, finish
+
+RunName = Annotated[str, typer.Argument(help="A run's path, id, the beginning of its id, or `latest`.")]
+
+
+def list_all(json: Json = False) -> None:
+    """List the runs, oldest first."""
+    from tilewright.loop.folder import list_runs, runs_root
+
+    rows = [summary(path) for path in list_runs(runs_root())]
+    finish({"runs": rows}, lambda: _page(rows), as_json=json)
+
+
+def summary(path: Path) -> dict[str, Any]:
+    """One run in a row. A journal that cannot be read is said to be so; the others are listed all the same."""
+    from tilewright.loop.journal import JournalError, read_journal
+    from tilewright.loop.view import fold
+
+    try:
+        view = fold(read_journal(path))
+    except JournalError as error:
+        return {"run": path.name, "status": "unreadable", "spec": None, "reason": str(error), "path": str(path)}
+    best = view.best_compared
+    return {
+        "run": view.run.id,
+        "spec": view.run.spec.name,
+        "status": view.status,
+        "target": view.run.target,
+        "rounds": view.round,
+        "candidates": len(view.candidates),
+        "modelled_us": best.modelled_us if best else None,
+        "speedup": view.speedup,
+        "wall_s": round(view.wall_s, 1),
+        "usd": view.usd,
+        "path": str(path),
+    }
+
+
+def _page(rows: list[dict[str, Any]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from .pages import modelled
+
+    console = Console(highlight=False)
+    if not rows:
+        console.print("no runs yet; start one with `tilewright optimize SPEC`")
+        return
+    table = Table("run", "status", "rounds", "candidates", "best", box=None, pad_edge=False, header_style="dim")
+    for row in rows:
+        if row["status"] == "unreadable":
+            table.add_row(row["run"], "[red]unreadable[/]", "", "", row["reason"])
+        else:
+            best = modelled(row["modelled_us"])
+            table.add_row(row["run"], row["status"], str(row["rounds"]), str(row["candidates"]), best)
+    console.print(table)
+
+
+def report(run: RunName = "latest", json: Json = False) -> None:
+    """Write report.html of a run, from its journal alone."""
+    from tilewright.loop.folder import find_run
+    from tilewright.report import write_report
+
+    path = write_report(find_run(run))
+    finish({"report": str(path)}, lambda: print(path), as_json=json)

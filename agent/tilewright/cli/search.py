@@ -1,0 +1,152 @@
+"""`optimize` and `resume`: the whole loop, with live progress on stderr and its outcome on stdout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from .output import INTERRUPTED, OK, REJECTED, USAGE, CommandError, Json, finish
+
+if TYPE_CHECKING:
+    from tilewright.loop.events import Limits
+    from tilewright.loop.view import RunView
+
+EXIT = {"verified": OK, "no_win": OK, "exhausted": REJECTED, "refused": USAGE, "stopped": INTERRUPTED}
+
+Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds of proposals.")]
+Minutes = Annotated[float | None, typer.Option(min=0.01, help="Wall minutes at work.")]
+GpuSeconds = Annotated[float | None, typer.Option(min=0, help="Seconds on a GPU.")]
+Usd = Annotated[float | None, typer.Option(min=0, help="US dollars for model calls.")]
+
+
+def optimize(
+    spec: Annotated[str, typer.Argument(help="A spec's folder, or the name of one under specs/.")],
+    proposer: Annotated[list[str] | None, typer.Option(help="Who writes candidates; may be repeated.")] = None,
+    rounds: Rounds = 3,
+    budget_minutes: Minutes = 30.0,
+    budget_gpu_seconds: GpuSeconds = None,
+    budget_usd: Usd = None,
+    sandbox: Annotated[str, typer.Option(help="auto, docker, bubblewrap or process.")] = "auto",
+    target: Annotated[str, typer.Option(help="auto, or an architecture such as sm_90.")] = "auto",
+    seed: Annotated[int, typer.Option(min=0, help="Of the search; verdicts have secret seeds of their own.")] = 0,
+    json: Json = False,
+) -> None:
+    """Search for the best verified kernel of SPEC. Ctrl-C is safe; `tilewright resume latest` goes on."""
+    from tilewright_sandbox.spec import find_spec, load_spec
+
+    from tilewright.loop.budget import limits_from
+    from tilewright.loop.folder import runs_root
+    from tilewright.loop.runner import Options, start_run
+
+    folder = load_spec(find_spec(spec))
+    options = Options(
+        limits=limits_from(rounds, budget_minutes, budget_gpu_seconds, budget_usd),
+        target=checked_target(target),
+        box=checked_box(sandbox),
+        seed=seed,
+        proposers=tuple(proposer or ["templates"]),
+    )
+    try:
+        run_path = start_run(folder, options, runs_root())
+    except ValueError as error:
+        raise CommandError(str(error), "name one with --proposer") from error
+    work(run_path, fresh=True, as_json=json)
+
+
+def resume(
+    run: Annotated[str, typer.Argument(help="A run's path, id, the beginning of its id, or `latest`.")] = "latest",
+    rounds: Rounds = None,
+    budget_minutes: Minutes = None,
+    budget_gpu_seconds: GpuSeconds = None,
+    budget_usd: Usd = None,
+    json: Json = False,
+) -> None:
+    """Go on with a run that was stopped or killed. Nothing that its journal holds is done again."""
+    from tilewright.loop.budget import limits_from
+    from tilewright.loop.folder import find_run
+    from tilewright.loop.journal import read_journal
+    from tilewright.loop.view import fold
+
+    run_path = find_run(run)
+    given = limits_from(rounds, budget_minutes, budget_gpu_seconds, budget_usd).model_dump(exclude_none=True)
+    limits = fold(read_journal(run_path)).limits.model_copy(update=given) if given else None
+    work(run_path, limits=limits, as_json=json)
+
+
+def checked_box(name: str) -> str:
+    if name not in ("auto", "docker", "bubblewrap", "process"):
+        raise CommandError(f"--sandbox {name} is no box", "give auto, docker, bubblewrap or process")
+    return name
+
+
+def checked_target(name: str) -> str:
+    from tilewright.doctor import resolve_target
+
+    try:
+        return resolve_target(name)
+    except ValueError as error:
+        raise CommandError(str(error), "leave --target out to take this machine's") from error
+
+
+def work(
+    run_path: Path,
+    *,
+    as_json: bool,
+    fresh: bool = False,
+    limits: Limits | None = None,
+    decision: dict[str, str] | None = None,
+) -> NoReturn:
+    """Drive the run with progress on stderr, and end with its outcome."""
+    from tilewright.loop.runner import Watcher, drive
+    from tilewright.report import write_report
+
+    from .progress import Progress
+
+    with Progress(run_path) as progress:
+        watcher = Watcher(on_event=progress.on_event, on_step=progress.on_step)
+        view = drive(run_path, watcher=watcher, limits=limits, decision=decision, fresh=fresh)
+    report = None if view.stopped and not view.published else write_report(run_path)
+    status = status_of(view)
+    finish(outcome(run_path, view, report), lambda: _page(run_path, view, report), as_json=as_json, code=EXIT[status])
+
+
+def status_of(view: RunView) -> str:
+    """The status of DESIGN's `--json`: a run that waits for its review is verified, or a measured no-win."""
+    if view.published:
+        return view.published.status
+    if view.awaits_review:
+        return str(view.decided[-1].status)
+    return "stopped"
+
+
+def outcome(run_path: Path, view: RunView, report: Path | None) -> dict[str, Any]:
+    """The one object that `optimize --json` ends with. `modelled_us` is a prediction, `speedup` only ever measured."""
+    best, point, verdict = view.best, view.best_compared, view.best_verdict
+    last = view.published.reason if view.published else view.decided[-1].reason if view.decided else ""
+    return {
+        "run": view.run.id,
+        "status": status_of(view),
+        "evidence": verdict.evidence if verdict else None,
+        "candidate": best.id if best else None,
+        "config": point.config.root if point and point.config else None,
+        "speedup": view.speedup,
+        "modelled_us": point.modelled_us if point else None,
+        "roofline_modelled_us": view.preflight.roofline_us if view.preflight else None,
+        "reason": view.stopped.reason if view.stopped else last,
+        "awaits_review": view.awaits_review,
+        "candidates": len(view.candidates),
+        "path": str(run_path),
+        "report": str(report) if report else None,
+    }
+
+
+def _page(run_path: Path, view: RunView, report: Path | None) -> None:
+    from rich.console import Console
+
+    from .pages import outcome_lines
+
+    console = Console(highlight=False)
+    for line in outcome_lines(run_path, view, report, status_of(view)):
+        console.print(line)

@@ -1,0 +1,90 @@
+"""`spec new`, `spec check`, `spec list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import OK, USAGE, Json, finish
+
+if TYPE_CHECKING:
+    from tilewright_sandbox.jobs import AuditReport
+    from tilewright_sandbox.spec import SpecFolder
+
+app = typer.Typer(help="Write, check and list specs.", no_args_is_help=True)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="Lower-case letters, digits and underscores.")],
+    into: Annotated[Path, typer.Option(help="The folder that will hold the spec's folder.")] = Path("specs"),
+    json: Json = False,
+) -> None:
+    """Write a commented spec that works as it stands, to be changed into yours."""
+    from tilewright_sandbox.spec import scaffold_spec
+
+    path = scaffold_spec(name, into)
+    text = f"{path}\nedit spec.toml and reference.py, then: tilewright spec check {path}"
+    finish({"spec": name, "path": str(path)}, lambda: print(text), as_json=json)
+
+
+@app.command()
+def check(
+    spec: Annotated[str, typer.Argument(help="A spec's folder, or the name of one under specs/.")],
+    seed: Annotated[int, typer.Option(min=0, help="Of the audit's inputs.")] = 0,
+    json: Json = False,
+) -> None:
+    """Read a spec and audit its reference: is it worth searching? Exit 2 if not."""
+    from tilewright.judge import JudgeProcess
+    from tilewright.loop.preparing import judge_answer
+    from tilewright_sandbox.jobs import AuditReport, AuditRequest
+    from tilewright_sandbox.spec import find_spec, load_spec
+
+    folder = load_spec(find_spec(spec))
+    with JudgeProcess() as judge:
+        reply = judge.request(AuditRequest(spec_path=str(folder.path.resolve()), seed=seed))
+    report = judge_answer(reply, AuditReport)
+    payload = {"spec": folder.spec.name, "sound": report.sound, **report.model_dump(mode="json")}
+    finish(payload, lambda: _page(folder, report), as_json=json, code=OK if report.sound else USAGE)
+
+
+def _page(folder: SpecFolder, report: AuditReport) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from .pages import MARK
+
+    console = Console(highlight=False)
+    table = Table("finding", "", "", box=None, pad_edge=False, show_header=False)
+    for finding in report.findings:
+        table.add_row(finding.name, MARK[finding.status], escape(finding.message))
+    console.print(table)
+    word = "[green]sound[/]" if report.sound else "[red]not sound: it will not be searched[/]"
+    console.print(f"{escape(folder.spec.name)}: {word}")
+
+
+@app.command("list")
+def list_all(
+    folder: Annotated[Path, typer.Argument(help="The folder that holds specs.")] = Path("specs"),
+    json: Json = False,
+) -> None:
+    """List the specs of a folder."""
+    from tilewright_sandbox.spec import list_specs
+
+    found = list_specs(folder)
+    rows = [{"name": each.spec.name, "summary": each.spec.summary, "path": str(each.path)} for each in found]
+    finish({"specs": rows}, lambda: _list_page(rows), as_json=json)
+
+
+def _list_page(rows: list[dict[str, str]]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for row in rows:
+        table.add_row(f"[bold]{row['name']}[/]", escape(row["summary"]))
+    Console(highlight=False).print(table)

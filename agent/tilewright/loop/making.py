@@ -1,0 +1,126 @@
+"""Build and judge: compile each candidate with its first config, then screen it for equivalence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from tilewright_sandbox.modelled import modelled_time
+
+from tilewright.verify import build_plans, default_config, open_builder
+from tilewright_sandbox.boxes import is_trusted
+from tilewright_sandbox.contract import Config, ModelledTime, Plan, Rejected
+from tilewright_sandbox.jobs import Judged, JudgeRequest
+
+from . import events as ev
+from .preparing import geometric_mean, judge_answer
+from .search import Search
+from .state import State
+from .view import CandidateView
+
+
+def times_of(search: Search, plans: Sequence[Plan]) -> tuple[tuple[ModelledTime, ...], float]:
+    """Modelled times, and their weighted geometric mean in µs."""
+    times = tuple(modelled_time(search.view.run.spec, plan, search.target) for plan in plans)
+    return times, geometric_mean([(time_.modelled_us, time_.workload.weight) for time_ in times])
+
+
+def build(search: Search, state: State) -> State:
+    number = state["round"]
+    for candidate in search.view.in_round(number):
+        if candidate.built or candidate.verdicts:
+            continue
+        search.step(f"building {label(candidate)}")
+        with search.budget.spending("build"):
+            event = _build_first(search, candidate)
+        search.record(event)
+    return state
+
+
+def _build_first(search: Search, view: CandidateView) -> ev.Built | ev.JudgedEvent:
+    spec, candidate, begun = search.view.run.spec, view.candidate, time.monotonic()
+    config = default_config(spec, candidate)
+    if config is None:
+        plans: tuple[Plan, ...] | Rejected = Rejected(
+            candidate_id=candidate.id,
+            stage="source",
+            code="no_feasible_config",
+            message="No point of SPACE satisfies WHERE on every tune and bench workload. Widen SPACE.",
+        )
+    else:
+        with open_builder(search.box, is_trusted(candidate.proposer)) as session:
+            plans = build_plans(session, spec, candidate, config, search.target.name, search.blobs_path)
+    seconds = time.monotonic() - begun
+    if isinstance(plans, Rejected) or config is None:
+        assert isinstance(plans, Rejected)
+        return ev.JudgedEvent(
+            round=view.round, candidate_id=candidate.id, config=config, depth="build", verdict=plans, seconds=seconds
+        )
+    search.store_blobs({plan.sha256: plan.canonical() for plan in plans})
+    times, modelled_us = times_of(search, plans)
+    return ev.Built(
+        round=view.round,
+        candidate_id=candidate.id,
+        config=config,
+        plans=tuple(plan.sha256 for plan in plans),
+        times=times,
+        modelled_us=modelled_us,
+        seconds=seconds,
+    )
+
+
+def judge(search: Search, state: State) -> State:
+    """Screen what was built, best modelled time first."""
+    built = [c for c in search.view.in_round(state["round"]) if c.built and not c.verdicts]
+    for candidate in sorted(built, key=by_modelled_time):
+        search.step(f"screening {label(candidate)}")
+        with search.budget.spending("judge"):
+            event = _screen(search, candidate)
+        search.record(event)
+    return state
+
+
+def _screen(search: Search, view: CandidateView) -> ev.JudgedEvent:
+    assert view.built is not None
+    request = JudgeRequest(
+        spec_path=str(search.spec_folder.path),
+        source=view.candidate.source,
+        proposer=view.candidate.proposer,
+        config=view.built.config,
+        plans=stored_plans(search, view.built.plans),
+        blobs_path=str(search.blobs_path),
+        target=search.target.name,
+        box=search.box,
+        depth="screen",
+    )
+    begun = time.monotonic()
+    reply = judge_answer(search.judge.request(request), Judged)
+    return ev.JudgedEvent(
+        round=view.round,
+        candidate_id=view.id,
+        config=view.built.config,
+        depth="screen",
+        verdict=reply.verdict.model_copy(update={"box": search.box_label}),
+        seconds=time.monotonic() - begun,
+    )
+
+
+def stored_plans(search: Search, sha256s: Sequence[str]) -> tuple[Plan, ...]:
+    return tuple(Plan.model_validate_json((search.blobs_path / sha256).read_bytes()) for sha256 in sha256s)
+
+
+def best_point(view: CandidateView) -> tuple[Config, float]:
+    """The config to go on with, and its modelled time in µs."""
+    if view.tuned:
+        return view.tuned.config, view.tuned.value_us
+    assert view.built is not None
+    return view.built.config, view.built.modelled_us
+
+
+def by_modelled_time(view: CandidateView) -> tuple[float, str]:
+    """Order of candidates: modelled time, then id, so that every run with the same seed has the same order."""
+    return best_point(view)[1], view.id
+
+
+def label(view: CandidateView) -> str:
+    return f"{view.candidate.title or 'candidate'} ({view.id[:8]})"
