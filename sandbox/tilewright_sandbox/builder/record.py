@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -90,7 +90,7 @@ class RecordAten(TorchDispatchMode):  # type: ignore[misc]
         self._emit(Fill(target=self.storages.view(out), value=value), out)
 
     def _place_constant(self, tensor: torch.Tensor, kwargs: Mapping[str, Any]) -> torch.Tensor:
-        """`torch.tensor(2.0, device=…)`: an allocation and a fill. FakeTensorMode itself would move the real constant."""
+        """`torch.tensor(2.0, device=…)`: an allocation and a fill. FakeTensorMode would move the real constant."""
         value, dtype = self._constant(tensor), kwargs.get("dtype") or tensor.dtype
         out: torch.Tensor = torch.empty(tensor.shape, dtype=dtype, device=kwargs.get("device") or tensor.device)
         self._check_device(out, "_to_copy", (tensor,))
@@ -110,17 +110,17 @@ class RecordAten(TorchDispatchMode):  # type: ignore[misc]
         with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
             return constant.item()
 
-    def _copy(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: Any) -> None:
+    def _copy(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
         if name in ("cat", "stack"):
             self._join(name, args, kwargs, out)
             return
-        source = args[int(name == "copy_")]
+        source: torch.Tensor = args[1 if name == "copy_" else 0]
         if not _on_device(source):
             self._emit(Fill(target=self.storages.view(out), value=self._constant(source)), out)
             return
         self._emit(Copy(source=broadcast(self.storages.view(source), out.shape), target=self.storages.view(out)), out)
 
-    def _join(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: torch.Tensor) -> None:
+    def _join(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: torch.Tensor) -> None:
         dim = (args[1] if len(args) > 1 else kwargs.get("dim", 0)) % out.dim()
         start, whole = 0, self.storages.view(out)
         for tensor in args[0]:
