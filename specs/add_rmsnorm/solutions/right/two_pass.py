@@ -1,4 +1,5 @@
-"""Rows of any length: the first pass writes the sum and gathers its squares, the second adds again and normalises."""
+"""Rows of any length: the first pass writes the sum and gathers its squares, the second adds again and normalises.
+"""
 
 import torch
 import triton

@@ -1,5 +1,6 @@
-"""K is split among SPLIT programs a tile; the partial products stay in fp32 in a workspace and a second kernel adds them in a
-fixed order, so the result is the same in every run."""
+"""K is split among SPLIT programs a tile; the partial products stay in fp32 in a workspace and a second kernel adds
+them in a fixed order, so the result is the same in every run.
+"""
 
 import torch
 import triton

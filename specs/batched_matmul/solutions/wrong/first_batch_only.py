@@ -1,4 +1,4 @@
-# rejected at shapes: every batch multiplies with the first b
+# rejected at budget: every batch multiplies with the first b
 import torch
 import triton
 import triton.language as tl

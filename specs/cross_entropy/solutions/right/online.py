@@ -1,5 +1,6 @@
-"""One read of the logits: a running maximum for the token and a sum per lane, rescaled when the maximum grows. A second
-kernel takes the mean of the losses in a fixed order."""
+"""One read of the logits: a running maximum for the token and a sum per lane, rescaled when the maximum grows. A
+second kernel takes the mean of the losses in a fixed order.
+"""
 
 import torch
 import triton

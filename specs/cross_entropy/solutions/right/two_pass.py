@@ -1,5 +1,6 @@
-"""One program a token: maximum, then the sum of exponentials, while the row is in L2. The losses go to an fp32 workspace
-and one program takes their mean, always in the same order."""
+"""One program a token: maximum, then the sum of exponentials, while the row is in L2. The losses go to an fp32
+workspace and one program takes their mean, always in the same order.
+"""
 
 import torch
 import triton

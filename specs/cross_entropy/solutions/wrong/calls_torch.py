@@ -38,6 +38,5 @@ def mean_of_losses(token_loss_ptr, loss_ptr, tokens, BLOCK: tl.constexpr):
 def run(logits, target, *, BLOCK, num_warps):
     tokens, vocab = logits.shape
     losses = torch.empty((tokens,), dtype=torch.float32, device=logits.device)
-    loss = torch.empty((), dtype=torch.float32, device=logits.device)
     token_losses[(tokens,)](logits, target, losses, vocab, BLOCK=BLOCK, num_warps=num_warps)
     return losses.mean()

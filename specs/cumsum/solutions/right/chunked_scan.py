@@ -1,5 +1,6 @@
-"""Each row is cut in chunks that are summed in parallel; a chunk then starts from the sum of those before it. More programs
-than rows, for few long rows."""
+"""Each row is cut in chunks that are summed in parallel; a chunk then starts from the sum of those before it. More
+programs than rows, for few long rows.
+"""
 
 import torch
 import triton

@@ -1,4 +1,5 @@
-"""One program a row, in blocks of columns; tanh is written with exp of a negative argument, which cannot overflow."""
+"""One program a row, in blocks of columns; tanh is written with exp of a negative argument, which cannot overflow.
+"""
 
 import torch
 import triton

@@ -1,5 +1,6 @@
-"""A program per channel gathers its mean and centred squares; a second kernel, again a program per channel, merges those of
-its group (Chan, Golub and LeVeque, 1979) and writes. More programs than groups, for small batches."""
+"""A program per channel gathers its mean and centred squares; a second kernel, again a program per channel, merges
+those of its group (Chan, Golub and LeVeque, 1979) and writes. More programs than groups, for small batches.
+"""
 
 import torch
 import triton

@@ -1,5 +1,6 @@
-"""One program a group, which is contiguous: mean, then the centred squares, then the output, in blocks; the later passes find
-the group in L2."""
+"""One program a group, which is contiguous: mean, then the centred squares, then the output, in blocks; the later
+passes find the group in L2.
+"""
 
 import torch
 import triton

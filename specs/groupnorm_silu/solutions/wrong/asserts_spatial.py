@@ -1,4 +1,4 @@
-# rejected at launch: run refuses positions that are no multiple of 64, which the spec's domain contains and WHERE does not exclude
+# rejected at launch: run refuses spatial sizes that are no multiple of 64; neither domain nor WHERE says so
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,6 @@
-"""Rows of any length in two passes: blocks' means and centred squares are merged by the formula of Chan, Golub and LeVeque
-(1979), which stays exact where the mean is far greater than the deviation."""
+"""Rows of any length in two passes: blocks' means and centred squares are merged by the formula of Chan, Golub and
+LeVeque (1979), which stays exact where the mean is far greater than the deviation.
+"""
 
 import torch
 import triton

@@ -1,5 +1,6 @@
 """One program a row, one read of x: every lane keeps its own running maximum and rescaled sum, and the lanes are
-merged once at the end."""
+merged once at the end.
+"""
 
 import torch
 import triton

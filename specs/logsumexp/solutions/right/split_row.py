@@ -1,5 +1,6 @@
 """A row is split among several programs, so that few long rows still fill the GPU. Each writes the maximum and the sum
-of its slice to an fp32 workspace; a second kernel merges the slices."""
+of its slice to an fp32 workspace; a second kernel merges the slices.
+"""
 
 import torch
 import triton
@@ -52,6 +53,7 @@ def run(x, *, BLOCK, SPLIT, num_warps):
     tops = torch.empty((n_rows, SPLIT), dtype=torch.float32, device=x.device)
     sums = torch.empty_like(tops)
     y = torch.empty((n_rows,), dtype=torch.float32, device=x.device)
-    slice_top_and_sum[(n_rows, SPLIT)](x, tops, sums, vocab, triton.cdiv(vocab, SPLIT), BLOCK=BLOCK, num_warps=num_warps)
+    length = triton.cdiv(vocab, SPLIT)
+    slice_top_and_sum[(n_rows, SPLIT)](x, tops, sums, vocab, length, BLOCK=BLOCK, num_warps=num_warps)
     merge_slices[(n_rows,)](tops, sums, y, SPLIT=SPLIT, num_warps=1)
     return y

@@ -50,6 +50,7 @@ def run(x, *, BLOCK, SPLIT, num_warps):
     tops = torch.empty((n_rows, SPLIT), dtype=torch.float32, device=x.device)
     sums = torch.empty_like(tops)
     y = torch.empty((n_rows,), dtype=torch.float32, device=x.device)
-    slice_top_and_sum[(n_rows, SPLIT)](x, tops, sums, vocab, max(vocab // SPLIT, 1), BLOCK=BLOCK, num_warps=num_warps)
+    length = max(vocab // SPLIT, 1)
+    slice_top_and_sum[(n_rows, SPLIT)](x, tops, sums, vocab, length, BLOCK=BLOCK, num_warps=num_warps)
     merge_slices[(n_rows,)](tops, sums, y, SPLIT=SPLIT, num_warps=1)
     return y

@@ -1,5 +1,6 @@
 """Persistent programs and tensor descriptors made on the device: TMA moves the tiles, bounds are its business, and the
-launch has no tail. Rows must start on 16 bytes, hence WHERE."""
+launch has no tail. Rows must start on 16 bytes, hence WHERE.
+"""
 
 import torch
 import triton

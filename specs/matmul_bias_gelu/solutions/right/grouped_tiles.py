@@ -1,5 +1,6 @@
-"""One output tile per program, in groups of GROUP rows of tiles so that neighbours share operands in L2; bias and GELU are
-applied to the fp32 accumulator."""
+"""One output tile per program, in groups of GROUP rows of tiles so that neighbours share operands in L2; bias and GELU
+are applied to the fp32 accumulator.
+"""
 
 import torch
 import triton

@@ -1,5 +1,6 @@
-"""K is split among SPLIT programs a tile, for few rows and a long K. The partial products stay in fp32 in a workspace; a second
-kernel adds them in a fixed order and applies bias and GELU."""
+"""K is split among SPLIT programs a tile, for few rows and a long K. The partial products stay in fp32 in a workspace;
+a second kernel adds them in a fixed order and applies bias and GELU.
+"""
 
 import torch
 import triton

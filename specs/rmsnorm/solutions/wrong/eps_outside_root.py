@@ -1,4 +1,4 @@
-# rejected at transforms: eps is added to the root, not under it: seen where the row's mean square is of the order of eps
+# rejected at transforms: eps is added to the root, not under it: seen where the mean square is small
 import torch
 import triton
 import triton.language as tl

@@ -15,7 +15,8 @@ def rmsnorm_several_rows(x_ptr, weight_ptr, y_ptr, tokens, hidden, eps, BLOCK: t
     inside = (rows < tokens) & (cols < hidden)
     x = tl.load(x_ptr + rows * hidden + cols, mask=inside, other=0.0).to(tl.float32)
     weight = tl.load(weight_ptr + cols, mask=cols < hidden, other=0.0).to(tl.float32)
-    scale = tl.rsqrt(tl.sum((x.to(y_ptr.dtype.element_ty) * x.to(y_ptr.dtype.element_ty)).to(tl.float32), 1, keep_dims=True) / hidden + eps)
+    narrow = x.to(y_ptr.dtype.element_ty)
+    scale = tl.rsqrt(tl.sum((narrow * narrow).to(tl.float32), 1, keep_dims=True) / hidden + eps)
     tl.store(y_ptr + rows * hidden + cols, (x * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
 
 

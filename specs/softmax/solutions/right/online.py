@@ -1,5 +1,6 @@
-"""Two passes over a row of any length: the first keeps a running maximum and the sum rescaled to it
-(Milakov and Gimelshein, 2018), the second writes."""
+"""Two passes over a row of any length: the first keeps a running maximum and the sum rescaled to it (Milakov and
+Gimelshein, 2018), the second writes.
+"""
 
 import torch
 import triton

@@ -18,7 +18,7 @@ def swiglu_flat(gate_ptr, up_ptr, y_ptr, count, BLOCK: tl.constexpr):
 
 
 def run(gate, up, *, BLOCK, num_warps):
-    y = up
+    y = up.view(gate.shape)
     count = gate.numel()
     swiglu_flat[(triton.cdiv(count, BLOCK),)](gate, up, y, count, BLOCK=BLOCK, num_warps=num_warps)
     return y
