@@ -341,7 +341,7 @@ class _Reader:
                     f'"{output.name}" is both an input and an output', "outputs", output.name, fix="rename it"
                 )
         used = {dim for part in (*inputs, *outputs) if not isinstance(part, ScalarInput) for dim in part.shape}
-        used |= {i.index_below for i in inputs if isinstance(i, TensorInput)}
+        used |= {i.index_below for i in inputs if isinstance(i, TensorInput) and i.index_below is not None}
         for axis in axes:
             if axis not in used:
                 raise self.fail(f'axis "{axis}" is in no shape', "axes", axis, fix="use it in a shape, or remove it")
