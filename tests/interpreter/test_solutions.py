@@ -1,0 +1,61 @@
+"""Every right solution that ships with a spec is measured, every wrong one is rejected at the stage it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tilewright.judge import JudgeProcess
+from tilewright.verify import verify
+from tilewright_sandbox.boxes import BubblewrapBox
+from tilewright_sandbox.candidate import parse_candidate
+from tilewright_sandbox.contract import Measured, Rejected
+from tilewright_sandbox.spec import load_spec
+
+SPECS = Path(__file__).parents[2] / "specs"
+RIGHT = sorted(SPECS.glob("*/solutions/right/*.py"))
+WRONG = sorted(SPECS.glob("*/solutions/wrong/*.py"))
+
+
+def name(path: Path) -> str:
+    return f"{path.parents[2].name}/{path.stem}"
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[JudgeProcess]:
+    with JudgeProcess() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def box() -> str:
+    return "bubblewrap" if BubblewrapBox().probe().usable else "process"
+
+
+def verdict_on(path: Path, judge: JudgeProcess, box: str, blobs_path: Path) -> Rejected | Measured:
+    folder = load_spec(path.parents[2])
+    candidate = parse_candidate(path.read_text(), proposer="person", spec=folder.spec)
+    if isinstance(candidate, Rejected):
+        return candidate
+    return verify(folder, candidate, box=box, target="sm_90", judge=judge, blobs_path=blobs_path)
+
+
+@pytest.mark.parametrize("path", RIGHT, ids=name)
+def test_right_solution_is_measured(path: Path, judge: JudgeProcess, box: str, tmp_path: Path) -> None:
+    verdict = verdict_on(path, judge, box, tmp_path)
+    assert isinstance(verdict, Measured), f"{verdict.stage}/{verdict.code}: {verdict.message}"
+    assert verdict.evidence == "interpreter + compiled for sm_90"
+    assert len(verdict.plans) == len(load_spec(path.parents[2]).spec.with_role("tune", "bench"))
+
+
+@pytest.mark.parametrize("path", WRONG, ids=name)
+def test_wrong_solution_is_rejected_at_the_stage_it_names(
+    path: Path, judge: JudgeProcess, box: str, tmp_path: Path
+) -> None:
+    stage = path.read_text().split("\n")[0].removeprefix("# rejected at ").split(":")[0]
+    verdict = verdict_on(path, judge, box, tmp_path)
+    assert isinstance(verdict, Rejected), f"measured, but it is wrong: {path.read_text().splitlines()[0]}"
+    assert verdict.stage == stage, f"rejected at {verdict.stage}/{verdict.code}: {verdict.message}"
+    assert verdict.message
