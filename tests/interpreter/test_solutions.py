@@ -9,7 +9,7 @@ import pytest
 
 from tilewright.judge import JudgeProcess
 from tilewright.verify import verify
-from tilewright_sandbox.boxes import BubblewrapBox
+from tilewright_sandbox.boxes import probe_all
 from tilewright_sandbox.candidate import parse_candidate
 from tilewright_sandbox.contract import Measured, Rejected
 from tilewright_sandbox.spec import load_spec
@@ -31,7 +31,7 @@ def judge() -> Iterator[JudgeProcess]:
 
 @pytest.fixture(scope="module")
 def box() -> str:
-    return "bubblewrap" if BubblewrapBox().probe().usable else "process"
+    return "bubblewrap" if any(r.name == "bubblewrap" and r.usable for r in probe_all()) else "process"
 
 
 def verdict_on(path: Path, judge: JudgeProcess, box: str, blobs_path: Path) -> Rejected | Measured:
