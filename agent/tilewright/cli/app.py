@@ -57,6 +57,8 @@ def _explain(error: Exception, as_json: bool) -> int:
     from tilewright_sandbox.contract import SandboxUnavailable
     from tilewright_sandbox.spec import SpecError
 
+    if isinstance(error, UsageError) and not error.format_message():
+        return OK  # no arguments: the help was printed
     if isinstance(error, UsageError):
         return fail("usage", error.format_message(), "add --help to see what is possible", USAGE, as_json=as_json)
     if isinstance(error, CommandError | JournalError):

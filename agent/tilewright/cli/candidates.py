@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from tilewright_sandbox.contract import Candidate, Config, ConfigValue, Measured, Rejected, Spec
     from tilewright_sandbox.spec import SpecFolder
 
-SpecName = Annotated[str, typer.Argument(help="A spec's folder, or the name of one under specs/.")]
-CandidateFile = Annotated[Path, typer.Argument(help="A Python file: Triton kernels, run(...), SPACE.")]
+SpecName = Annotated[str, typer.Argument(metavar="SPEC", help="A spec's folder, or the name of one under specs/.")]
+CandidateFile = Annotated[
+    Path, typer.Argument(metavar="CANDIDATE", help="A Python file: Triton kernels, run(...), SPACE.")
+]
 Sandbox = Annotated[str, typer.Option(help="auto, docker, bubblewrap or process.")]
 TargetName = Annotated[str, typer.Option(help="auto, or an architecture such as sm_90.")]
 
@@ -33,7 +35,11 @@ def verify(
     target: TargetName = "auto",
     json: Json = False,
 ) -> None:
-    """One verdict on one config. Exit 0 passed, 1 rejected, 2 usage or spec error, 3 machine trouble."""
+    """One verdict on one config of a candidate.
+
+    A file is a person's: it runs only in a box that isolates, or where you say `--sandbox process`. Exit 0 passed,
+    1 rejected, 2 usage or spec error, 3 machine trouble.
+    """
     from tilewright.judge import JudgeProcess
     from tilewright.verify import verify as give_verdict
     from tilewright_sandbox.contract import Rejected
@@ -82,12 +88,14 @@ def tune(
     seed: Annotated[int, typer.Option(min=0)] = 0,
     json: Json = False,
 ) -> None:
-    """Search a candidate's SPACE by modelled time. Its equivalence is not judged: `verify` does that."""
-    from tilewright_sandbox.targets import TARGETS
+    """Search a candidate's SPACE by modelled time.
 
+    Its equivalence is not judged: `verify` does that.
+    """
     from tilewright.loop.tuning import open_tuner
     from tilewright.tune import tune as search_space
     from tilewright_sandbox.contract import Rejected
+    from tilewright_sandbox.targets import TARGETS
 
     folder, parsed = read(spec, candidate)
     box, card = checked_box(sandbox), checked_target(target)
@@ -106,7 +114,6 @@ def tune(
 def read(spec: str, path: Path) -> tuple[SpecFolder, Candidate | Rejected]:
     """The spec and the candidate in the file. CommandError where there is no such file."""
     from tilewright_sandbox.candidate import parse_candidate
-
     from tilewright_sandbox.spec import find_spec, load_spec
 
     folder = load_spec(find_spec(spec))

@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
 
 def doctor(json: Json = False) -> None:
-    """What this machine can do, and the exact fix for what it cannot. Exit 0 if `optimize` can run."""
+    """What this machine can do, and the exact fix for what it cannot.
+
+    Exit 0 if `optimize` can run here, 3 if it cannot.
+    """
     from tilewright.doctor import can_optimize, examine
 
     findings = examine()
     usable = can_optimize(findings)
-    payload = {"usable": usable, "findings": [asdict(finding) for finding in findings]}
+    rows = [asdict(finding) | ({"fix": ""} if finding.ok else {}) for finding in findings]
+    payload = {"usable": usable, "findings": rows}
     finish(payload, lambda: _page(findings, usable), as_json=json, code=OK if usable else MACHINE)
 
 

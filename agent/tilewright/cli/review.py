@@ -27,7 +27,10 @@ def review(
     show: Annotated[bool, typer.Option("--show", help="Print the evidence and decide nothing.")] = False,
     json: Json = False,
 ) -> None:
-    """Read the evidence of a run's winner, then approve it, send it back with a note, reject it or stop."""
+    """Read the evidence of a run's winner and decide on it.
+
+    On a terminal you are asked; in a script give one of the options. `--send-back` searches on at once.
+    """
     from tilewright.loop.folder import find_run
     from tilewright.loop.journal import read_journal
     from tilewright.loop.view import fold
@@ -120,7 +123,11 @@ def accept(
     reason: Annotated[str, typer.Option(help="Kept in the journal.")] = "",
     json: Json = False,
 ) -> None:
-    """Accept a run's winner. Refused, with every reason, unless its evidence was measured on a device. Exit 1 then."""
+    """Accept a run's winner as the spec's kernel.
+
+    It is verified once more, in a fresh box with a fresh seed. Refused, with every reason and exit 1, unless its
+    evidence was measured on a device.
+    """
     from tilewright.accept import accept as take
     from tilewright.loop.events import Accepted
     from tilewright.loop.folder import find_run

@@ -9,7 +9,7 @@ import typer
 
 from .output import Json, finish
 
-RunName = Annotated[str, typer.Argument(help="A run's path, id, the beginning of its id, or `latest`.")]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's path, id, the beginning of its id, or `latest`.")]
 
 
 def list_all(json: Json = False) -> None:

@@ -22,7 +22,7 @@ Usd = Annotated[float | None, typer.Option(min=0, help="US dollars for model cal
 
 
 def optimize(
-    spec: Annotated[str, typer.Argument(help="A spec's folder, or the name of one under specs/.")],
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec's folder, or the name of one under specs/.")],
     proposer: Annotated[list[str] | None, typer.Option(help="Who writes candidates; may be repeated.")] = None,
     rounds: Rounds = 3,
     budget_minutes: Minutes = 30.0,
@@ -33,12 +33,15 @@ def optimize(
     seed: Annotated[int, typer.Option(min=0, help="Of the search; verdicts have secret seeds of their own.")] = 0,
     json: Json = False,
 ) -> None:
-    """Search for the best verified kernel of SPEC. Ctrl-C is safe; `tilewright resume latest` goes on."""
-    from tilewright_sandbox.spec import find_spec, load_spec
+    """Search for the best verified kernel of SPEC.
 
+    Ctrl-C is safe: `tilewright resume latest` goes on. Exit 0 verified or no win, 1 exhausted, 2 usage or a spec that
+    is refused, 3 machine trouble, 130 interrupted.
+    """
     from tilewright.loop.budget import limits_from
     from tilewright.loop.folder import runs_root
     from tilewright.loop.runner import Options, start_run
+    from tilewright_sandbox.spec import find_spec, load_spec
 
     folder = load_spec(find_spec(spec))
     options = Options(
@@ -56,14 +59,19 @@ def optimize(
 
 
 def resume(
-    run: Annotated[str, typer.Argument(help="A run's path, id, the beginning of its id, or `latest`.")] = "latest",
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run's path, id, the beginning of its id, or `latest`.")
+    ] = "latest",
     rounds: Rounds = None,
     budget_minutes: Minutes = None,
     budget_gpu_seconds: GpuSeconds = None,
     budget_usd: Usd = None,
     json: Json = False,
 ) -> None:
-    """Go on with a run that was stopped or killed. Nothing that its journal holds is done again."""
+    """Go on with a run that was stopped or killed.
+
+    Nothing that its journal holds is done again. Budgets given here replace those of the run.
+    """
     from tilewright.loop.budget import limits_from
     from tilewright.loop.folder import find_run
     from tilewright.loop.journal import read_journal

@@ -18,7 +18,7 @@ app = typer.Typer(help="Write, check and list specs.", no_args_is_help=True)
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Lower-case letters, digits and underscores.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and underscores.")],
     into: Annotated[Path, typer.Option(help="The folder that will hold the spec's folder.")] = Path("specs"),
     json: Json = False,
 ) -> None:
@@ -32,7 +32,7 @@ def new(
 
 @app.command()
 def check(
-    spec: Annotated[str, typer.Argument(help="A spec's folder, or the name of one under specs/.")],
+    spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec's folder, or the name of one under specs/.")],
     seed: Annotated[int, typer.Option(min=0, help="Of the audit's inputs.")] = 0,
     json: Json = False,
 ) -> None:
@@ -45,7 +45,7 @@ def check(
     folder = load_spec(find_spec(spec))
     with JudgeProcess() as judge:
         reply = judge.request(AuditRequest(spec_path=str(folder.path.resolve()), seed=seed))
-    report = judge_answer(reply, AuditReport)
+    report = judge_answer(reply, AuditReport, str(folder.path))
     payload = {"spec": folder.spec.name, "sound": report.sound, **report.model_dump(mode="json")}
     finish(payload, lambda: _page(folder, report), as_json=json, code=OK if report.sound else USAGE)
 
@@ -68,23 +68,37 @@ def _page(folder: SpecFolder, report: AuditReport) -> None:
 
 @app.command("list")
 def list_all(
-    folder: Annotated[Path, typer.Argument(help="The folder that holds specs.")] = Path("specs"),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder that holds specs.")] = Path("specs"),
     json: Json = False,
 ) -> None:
-    """List the specs of a folder."""
+    """List the specs of a folder; one that cannot be read is listed with its error."""
     from tilewright_sandbox.spec import list_specs
 
-    found = list_specs(folder)
-    rows = [{"name": each.spec.name, "summary": each.spec.summary, "path": str(each.path)} for each in found]
-    finish({"specs": rows}, lambda: _list_page(rows), as_json=json)
+    rows = [_row(path) for path in list_specs(folder)]
+    finish({"specs": rows}, lambda: _list_page(folder, rows), as_json=json)
 
 
-def _list_page(rows: list[dict[str, str]]) -> None:
+def _row(path: Path) -> dict[str, str | None]:
+    from tilewright_sandbox.spec import SpecError, load_spec
+
+    try:
+        spec = load_spec(path).spec
+    except SpecError as error:
+        return {"name": path.name, "summary": None, "path": str(path), "error": str(error)}
+    return {"name": spec.name, "summary": spec.summary, "path": str(path), "error": None}
+
+
+def _list_page(folder: Path, rows: list[dict[str, str | None]]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    console = Console(highlight=False)
+    if not rows:
+        console.print(f"no specs in {folder}/; write one with `tilewright spec new NAME`")
+        return
     table = Table(box=None, pad_edge=False, show_header=False)
     for row in rows:
-        table.add_row(f"[bold]{row['name']}[/]", escape(row["summary"]))
-    Console(highlight=False).print(table)
+        found = f"[red]{escape(row['error'])}[/]" if row["error"] else escape(row["summary"] or "")
+        table.add_row(f"[bold]{row['name']}[/]", found)
+    console.print(table)

@@ -20,12 +20,12 @@ from .state import State
 R = TypeVar("R", AuditReport, OpGraph, Judged)
 
 
-def judge_answer(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[R]) -> R:
+def judge_answer(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[R], spec_path: str) -> R:
     """The answer that was asked for; SpecError or SandboxUnavailable as the judge says."""
     if isinstance(reply, kind):
         return reply
     if isinstance(reply, JudgeError) and reply.cause == "spec":
-        raise SpecError(reply.message, fix=reply.fix)
+        raise SpecError(reply.message, spec_path, None, reply.fix)
     if isinstance(reply, JudgeError):
         raise SandboxUnavailable(f"the judge failed: {reply.message}", reply.fix)
     raise SandboxUnavailable(f"the judge answered with {reply.kind}", "install tilewright again: versions differ")
@@ -43,7 +43,7 @@ def preflight(search: Search, state: State) -> State:
         search.step("auditing the spec")
         with search.budget.spending("preflight"):
             reply = search.judge.request(AuditRequest(spec_path=path, seed=view.run.seed))
-        search.record(ev.Audited(report=judge_answer(reply, AuditReport)))
+        search.record(ev.Audited(report=judge_answer(reply, AuditReport, path)))
     if view.audit is not None and not view.audit.sound:
         return {**state, "over": True}
     if view.traced is None:
@@ -59,7 +59,7 @@ def _trace(search: Search, path: str) -> ev.Traced:
     reply = search.judge.request(TraceRequest(spec_path=path))
     if isinstance(reply, JudgeError) and reply.cause == "spec":
         return ev.Traced(message=f"{reply.message}{' — ' + reply.fix if reply.fix else ''}")
-    return ev.Traced(graph=judge_answer(reply, OpGraph))
+    return ev.Traced(graph=judge_answer(reply, OpGraph, path))
 
 
 def _roofline(search: Search) -> ev.Preflight:

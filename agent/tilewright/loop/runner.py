@@ -15,13 +15,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tilewright_sandbox.targets import TARGETS
-
 from tilewright.judge import JudgeProcess
 from tilewright.propose import Proposer
 from tilewright_sandbox.boxes import choose, is_trusted
 from tilewright_sandbox.contract import Run, SandboxUnavailable
 from tilewright_sandbox.spec import SpecError, SpecFolder, load_spec
+from tilewright_sandbox.targets import TARGETS
 
 from . import events as ev
 from .folder import CHECKPOINT, create_run_folder
@@ -101,7 +100,8 @@ def _spec_of(view: RunView) -> SpecFolder:
     folder = load_spec(Path(view.run.spec_path))
     if folder.spec.sha256 != view.run.spec.sha256:
         raise SpecError(
-            f"{folder.path} has changed since {view.run.id} began",
+            f"the spec has changed since {view.run.id} began",
+            folder.path,
             fix="restore it, or start a new run with `tilewright optimize`",
         )
     return folder

@@ -8,13 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from tilewright_sandbox.targets import Target
-
 from tilewright.judge import JudgeProcess
 from tilewright.propose import Proposer
 from tilewright_sandbox.boxes import choose
 from tilewright_sandbox.contract import Candidate
 from tilewright_sandbox.spec import SpecFolder
+from tilewright_sandbox.targets import Target
 
 from . import folder as run_folder
 from .budget import Budget
