@@ -151,7 +151,8 @@ def read_where(node: ast.expr, space: Space, axes: Mapping[str, object] | None) 
 def _check_where(where: Where, space: Space, axes: Mapping[str, object] | None) -> None:
     kinds: dict[str, Kind] = {name: _kind_of(choices[0]) for name, choices in space.items()}
     others = where.names - space.keys() if axes is None else axes.keys()
-    kinds |= {name: "number" for name in others}
+    number: Kind = "number"
+    kinds |= dict.fromkeys(others, number)
     where.check_kinds(kinds)
 
 
