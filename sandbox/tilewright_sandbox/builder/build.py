@@ -128,11 +128,11 @@ class _Build:
     def _prepare(self, job: BuildJob) -> tuple[Capture, Capturer]:
         """In a child: make the fake device and capture the job."""
         watch, current = Watch(), list[Launches]()
-        figures = install(self.request.target)
+        target = install(self.request.target)
         redirect_launches(current)
         install_guard(watch)
-        capturer = Capturer(self.request.source, self.request.spec, figures, watch, current)
-        return capturer.capture(job, self.request.target), capturer
+        capturer = Capturer(self.request.source, self.request.spec, target, watch, current)
+        return capturer.capture(job), capturer
 
     def _capture_task(self, job: BuildJob) -> Task:
         def task(folder: Path) -> Answer:
@@ -151,7 +151,7 @@ class _Build:
             started = time.monotonic()
             try:
                 capture, capturer = self._prepare(job)
-                artefact = compile_unit(capture.units[key], capturer.figures, folder)
+                artefact = compile_unit(capture.units[key], capturer.target, folder)
             except Refusal as refusal:
                 return self._refused(refusal, job)
             return _encoded(Compiled(unit=artefact.unit, seconds=time.monotonic() - started)), artefact.blobs

@@ -13,7 +13,8 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 
 from ..contract import Contraction, Plan, Spec, TensorOutput, Workload, candidate_id, resolve_shape
 from ..jobs import BuildJob
-from .device_figures import DeviceFigures
+from ..targets import Target
+from .fake_cuda import capability
 from .guard import Watch
 from .launches import CompileUnit, Launches
 from .record import AnswerHost, RecordAten
@@ -35,16 +36,16 @@ class Capture:
 class Capturer:
     """Captures jobs of one candidate. The process must have been prepared with `fake_cuda.install`."""
 
-    def __init__(self, source: str, spec: Spec, figures: DeviceFigures, watch: Watch, current: list[Launches]) -> None:
-        self.source, self.spec, self.figures = source, spec, figures
+    def __init__(self, source: str, spec: Spec, target: Target, watch: Watch, current: list[Launches]) -> None:
+        self.source, self.spec, self.target = source, spec, target
         self.watch, self.current = watch, current
         self.mode = FakeTensorMode(allow_non_fake_inputs=False)
 
-    def capture(self, job: BuildJob, target: str) -> Capture:
+    def capture(self, job: BuildJob) -> Capture:
         """The plan of one job. Raises Refusal; `run` is called twice and must do the same both times."""
         module = self._load()
-        first, storages = self._call(module, job, target, None)
-        second, _ = self._call(module, job, target, storages)
+        first, storages = self._call(module, job, None)
+        second, _ = self._call(module, job, storages)
         if first.plan != second.plan or first.keys != second.keys:
             raise Refusal(
                 "capture",
@@ -93,12 +94,10 @@ class Capturer:
         if self.watch.first is not None:
             raise self.watch.first
 
-    def _call(
-        self, module: ModuleType, job: BuildJob, target: str, earlier: Storages | None
-    ) -> tuple[Capture, Storages]:
+    def _call(self, module: ModuleType, job: BuildJob, earlier: Storages | None) -> tuple[Capture, Storages]:
         storages = Storages(self.watch, earlier)
         recorder = RecordAten(storages, self.watch, self.spec.accept.library)
-        launches = Launches(storages, self.watch, recorder, self.figures)
+        launches = Launches(storages, self.watch, recorder, capability(self.target))
         with self.mode:
             tensors = _inputs(self.spec, job)
         for name, tensor in tensors.items():
@@ -125,7 +124,7 @@ class Capturer:
             config=job.config,
             workload=job.workload,
             dtypes={name: view.dtype for name, view in inputs.items()},
-            target=target,
+            target=self.target.name,
             versions={"torch": torch.__version__, "triton": triton.__version__},
             compiled=False,
             buffers=storages.buffers({view.buffer for view in outputs.values()}),

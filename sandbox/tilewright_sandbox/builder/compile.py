@@ -13,7 +13,7 @@ from triton.compiler import CompilationError
 from triton.runtime.jit import JITCallable
 
 from ..contract import Kernel, Record
-from .device_figures import DeviceFigures
+from ..targets import Target
 from .fake_cuda import gpu_target
 from .launches import CompileUnit
 from .refusal import Refusal
@@ -47,24 +47,24 @@ class Artefact:
     blobs: dict[str, bytes]
 
 
-def compile_unit(unit: CompileUnit, figures: DeviceFigures, folder: Path) -> Artefact:
-    """Compile for `figures` and measure against its limits. `folder` is private to this call.
+def compile_unit(unit: CompileUnit, target: Target, folder: Path) -> Artefact:
+    """Compile for `target` and measure against its limits. `folder` is private to this call.
 
     Raises Refusal(compile): `triton_error`, or `out_of_resources` with `resource`, `needed` and `limit` as evidence.
     """
     try:
-        compiled = triton.compile(unit.source, target=gpu_target(figures), options=unit.options)
+        compiled = triton.compile(unit.source, target=gpu_target(target), options=unit.options)
     except Exception as error:
         raise _compile_error(error, unit) from error
     metadata, cubin = compiled.metadata, compiled.asm["cubin"]
     name = str(unit.source.name)
-    _check_limit(name, "shared memory bytes", metadata.shared, figures.shared_bytes_per_block)
+    _check_limit(name, "shared memory bytes", metadata.shared, target.shared_per_block_bytes)
     _check_limit(name, "tensor memory columns", getattr(metadata, "tmem_size", 0) or 0, _TENSOR_MEMORY_COLUMNS)
     _check_limit(name, "threads", metadata.num_warps * 32, 1024)
     path = folder / "kernel.cubin"
     path.write_bytes(cubin)
     resources = read_resources(path, metadata.shared)
-    _check_limit(name, "registers", resources.registers * metadata.num_warps * 32, figures.registers_per_sm)
+    _check_limit(name, "registers", resources.registers * metadata.num_warps * 32, target.registers_per_sm)
     ttir = portable_ttir(compiled.asm["ttir"]).encode()
     kernel = Kernel(
         name=metadata.name,

@@ -1,7 +1,7 @@
 """A CUDA device that is not there: enough of it for launchers to run and for Triton to compile.
 
-`install(target)` changes the process for good, so it is called in a child that serves one job. Device queries answer
-from the target's public figures.
+`install(name)` changes the process for good, so it is called in a child that serves one job. Device queries answer
+with what is public of the target.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
 from ..contract import SandboxUnavailable
-from .device_figures import DeviceFigures, device_figures
+from ..targets import TARGETS, Target
 from .refusal import Refusal
 from .source import here
 
@@ -47,15 +47,15 @@ def install_device_guard() -> None:
 class NoGpuDriver:
     """What Triton asks of a driver before it compiles. It loads and launches nothing."""
 
-    def __init__(self, figures: DeviceFigures) -> None:
-        self.figures = figures
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self.utils = SimpleNamespace(get_device_properties=self._properties)
 
     def _properties(self, device: int = 0) -> dict[str, int]:
         return {
-            "max_shared_mem": self.figures.shared_bytes_per_block,
-            "max_num_regs": self.figures.registers_per_sm,
-            "multiprocessor_count": self.figures.sms,
+            "max_shared_mem": self.target.shared_per_block_bytes,
+            "max_num_regs": self.target.registers_per_sm,
+            "multiprocessor_count": self.target.sms,
             "warpSize": 32,
             "sm_clock_rate": 0,
             "mem_clock_rate": 0,
@@ -71,7 +71,7 @@ class NoGpuDriver:
         )
 
     def get_current_target(self) -> GPUTarget:
-        return gpu_target(self.figures)
+        return gpu_target(self.target)
 
     def get_current_device(self) -> int:
         return 0
@@ -83,7 +83,7 @@ class NoGpuDriver:
         return 0
 
     def get_device_capability(self, device: int = 0) -> tuple[int, int]:
-        return divmod(self.figures.capability, 10)
+        return divmod(capability(self.target), 10)
 
     def get_active_torch_device(self) -> torch.device:
         return torch.device("cuda", 0)
@@ -92,8 +92,13 @@ class NoGpuDriver:
         return torch.cuda
 
 
-def gpu_target(figures: DeviceFigures) -> GPUTarget:
-    return GPUTarget("cuda", figures.capability, 32)
+def capability(target: Target) -> int:
+    """The compute capability as Triton writes it: 90 for `sm_90`."""
+    return int(target.name.removeprefix("sm_"))
+
+
+def gpu_target(target: Target) -> GPUTarget:
+    return GPUTarget("cuda", capability(target), 32)
 
 
 class _CurrentStream:
@@ -145,25 +150,27 @@ def _refuse_graph(*_: Any, **__: Any) -> Any:
     )
 
 
-def install(target: str) -> DeviceFigures:
-    """Make this process see one device of `target` (`sm_90`), for torch and for Triton. Cannot be undone."""
-    figures = device_figures(target)
+def install(name: str) -> Target:
+    """Make this process see one device of the target `name` (`sm_90`), for torch and for Triton. Cannot be undone."""
+    if name not in TARGETS:
+        raise Refusal("compile", "target_not_supported", f"Target {name} is not one of {', '.join(TARGETS)}.")
+    target = TARGETS[name]
     install_device_guard()
-    major, minor = divmod(figures.capability, 10)
+    major, minor = divmod(capability(target), 10)
     properties = SimpleNamespace(
-        name=figures.name,
+        name=target.card,
         major=major,
         minor=minor,
-        multi_processor_count=figures.sms,
-        total_memory=figures.memory_bytes,
+        multi_processor_count=target.sms,
+        total_memory=target.memory_bytes,
         warp_size=32,
-        L2_cache_size=figures.l2_bytes,
-        regs_per_multiprocessor=figures.registers_per_sm,
-        max_threads_per_multi_processor=figures.threads_per_sm,
+        L2_cache_size=target.l2_bytes,
+        regs_per_multiprocessor=target.registers_per_sm,
+        max_threads_per_multi_processor=32 * target.warps_per_sm,
         max_threads_per_block=1024,
         shared_memory_per_block=48 << 10,
-        shared_memory_per_block_optin=figures.shared_bytes_per_block,
-        shared_memory_per_multiprocessor=figures.shared_bytes_per_sm,
+        shared_memory_per_block_optin=target.shared_per_block_bytes,
+        shared_memory_per_multiprocessor=target.shared_per_sm_bytes,
     )
     answers: dict[str, Any] = {
         "is_available": lambda: True,
@@ -174,7 +181,7 @@ def install(target: str) -> DeviceFigures:
         "current_device": lambda: 0,
         "set_device": _only_device,
         "get_device_capability": lambda device=None: (major, minor),
-        "get_device_name": lambda device=None: figures.name,
+        "get_device_name": lambda device=None: target.card,
         "get_device_properties": lambda device=None: properties,
         "is_bf16_supported": lambda *_, **__: major >= 8,
         "synchronize": lambda device=None: None,
@@ -193,5 +200,5 @@ def install(target: str) -> DeviceFigures:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
-    driver.set_active(NoGpuDriver(figures))  # pyright: ignore[reportArgumentType]  (a stub, by duck typing)
-    return figures
+    driver.set_active(NoGpuDriver(target))  # pyright: ignore[reportArgumentType]  (a stub, by duck typing)
+    return target

@@ -11,7 +11,6 @@ from triton.runtime.jit import JITFunction, compute_cache_key
 
 from ..contract import Launch
 from .arguments import expand, unwrap, wrap
-from .device_figures import DeviceFigures
 from .guard import Watch
 from .record import RecordAten
 from .source import here
@@ -36,7 +35,7 @@ class Launches:
     storages: Storages
     watch: Watch
     recorder: RecordAten
-    figures: DeviceFigures
+    capability: int
     keys: list[str] = field(default_factory=list)
     units: dict[str, CompileUnit] = field(default_factory=dict)
 
@@ -61,7 +60,7 @@ class Launches:
         arguments = [
             argument
             for name, kind in signature.items()
-            for argument in expand(kind, bound[name], self.storages, self.figures.capability)
+            for argument in expand(kind, bound[name], self.storages, self.capability)
         ]
         with self.watch.own_code():
             source = kernel.ASTSource(kernel, signature, constants, attributes)

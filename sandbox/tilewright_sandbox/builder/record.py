@@ -20,7 +20,7 @@ _FILL_ARGUMENT = {"full": 1, "full_like": 1, "new_full": 2, "fill_": 1, "scalar_
 _CONVOLUTION = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
 
 
-class RecordAten(TorchDispatchMode):  # type: ignore[misc]
+class RecordAten(TorchDispatchMode):
     """Sits above FakeTensorMode and sees every ATen call. `steps` grows in program order."""
 
     def __init__(self, storages: Storages, watch: Watch, library: tuple[str, ...]) -> None:
@@ -185,7 +185,7 @@ def _on_device(tensor: torch.Tensor) -> bool:
     return bool(tensor.device.type == "cuda")
 
 
-class AnswerHost(TorchFunctionMode):  # type: ignore[misc]
+class AnswerHost(TorchFunctionMode):
     """Answers the few tensor methods that fake tensors cannot: addresses, and moves to "the" CUDA device."""
 
     def __init__(self, storages: Storages, watch: Watch) -> None:

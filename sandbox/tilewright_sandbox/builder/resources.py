@@ -13,7 +13,7 @@ from ..contract import Resources, SandboxUnavailable
 
 _BIN = Path(triton.__file__).parent / "backends" / "nvidia" / "bin"
 _INSTRUCTION = re.compile(r"^\s*(?:\{\s*)?/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_]*)", re.MULTILINE)
-_USAGE = re.compile(r"REG:(\d+)\s+STACK:(\d+)\s+SHARED:(\d+)\s+LOCAL:(\d+)")
+_USAGE = re.compile(r"REG:(\d+)\s+STACK:(\d+)\s+SHARED:\d+\s+LOCAL:(\d+)")
 
 
 def _tool(name: str, *arguments: str) -> str:
@@ -25,20 +25,21 @@ def _tool(name: str, *arguments: str) -> str:
 
 
 def read_resources(cubin: Path, shared_bytes: int) -> Resources:
-    """The resources of the kernel in a cubin file. `shared_bytes` is the dynamic shared memory that Triton asks for.
+    """The resources of the kernel in a cubin file. `shared_bytes` is what the launch asks for: Triton
+    has no static shared memory, and the 1 KiB that cuobjdump shows from sm_90 on is the system's.
 
     `spill_bytes` counts the local memory traffic that the code holds: 4 bytes times the width of each STL.
     """
     usage = _USAGE.search(_tool("cuobjdump", "-res-usage", str(cubin)))
     if usage is None:
         raise SandboxUnavailable("cuobjdump printed no resource usage", "reinstall triton")
-    registers, stack, static_shared, local = map(int, usage.groups())
+    registers, stack, local = map(int, usage.groups())
     sass = _tool("nvdisasm", "-c", str(cubin))
     return Resources(
         registers=registers,
         spill_bytes=_stored_to_stack(sass),
         stack_bytes=stack + local,
-        shared_bytes=shared_bytes + static_shared,
+        shared_bytes=shared_bytes,
         cubin_bytes=cubin.stat().st_size,
         instructions=dict(sorted(Counter(_INSTRUCTION.findall(sass)).items())),
     )
