@@ -37,12 +37,11 @@ def slice_top_and_sum(x_ptr, top_ptr, sum_ptr, vocab, slice_length, BLOCK: tl.co
 def merge_slices(top_ptr, sum_ptr, y_ptr, SPLIT: tl.constexpr):
     row = tl.program_id(0)
     parts = row * SPLIT + tl.arange(0, SPLIT)
-    tops = finite_or_zero(tl.load(top_ptr + parts))
+    tops = tl.load(top_ptr + parts)
     sums = tl.load(sum_ptr + parts)
-    top = tl.max(tl.where(sums > 0, tops, -float("inf")), 0)  # an empty slice has no maximum
-    top = finite_or_zero(top)
-    total = tl.sum(tl.where(sums == 0, 0.0, sums * tl.exp(tops - top)), 0)
-    tl.store(y_ptr + row, top + tl.log(total))
+    shift = finite_or_zero(tl.max(tops, 0))
+    total = tl.sum(sums * tl.exp(tops - shift), 0)  # an empty slice: 0 * exp(-inf)
+    tl.store(y_ptr + row, shift + tl.log(total))
 
 
 def run(x, *, BLOCK, SPLIT, num_warps):

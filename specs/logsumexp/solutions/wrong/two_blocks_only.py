@@ -23,11 +23,12 @@ def logsumexp_online(x_ptr, y_ptr, vocab, BLOCK: tl.constexpr):
         cols = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + cols, mask=cols < vocab, other=-float("inf")).to(tl.float32)
         new_top = tl.maximum(top, x)
-        total = total * tl.exp(finite_or_zero(top) - finite_or_zero(new_top)) + tl.exp(x - finite_or_zero(new_top))
+        shift = finite_or_zero(new_top)
+        total = total * tl.exp(top - shift) + tl.exp(x - shift)
         top = new_top
-    row_top = finite_or_zero(tl.max(top, 0))
-    row_total = tl.sum(total * tl.exp(finite_or_zero(top) - row_top), 0)
-    tl.store(y_ptr + row, row_top + tl.log(row_total))
+    row_shift = finite_or_zero(tl.max(top, 0))
+    row_total = tl.sum(total * tl.exp(top - row_shift), 0)
+    tl.store(y_ptr + row, row_shift + tl.log(row_total))
 
 
 def run(x, *, BLOCK, num_warps):
