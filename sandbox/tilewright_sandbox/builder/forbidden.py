@@ -9,6 +9,10 @@ ALLOWED_MODULES = frozenset(
         "copy", "string", "re", "fractions",
     }
 )  # fmt: skip
+MACHINE_MODULES = frozenset(
+    {"os", "sys", "subprocess", "threading", "_thread", "ctypes", "builtins", "socket", "importlib", "inspect", "gc"}
+)
+"""Not to be reached through a module that imports them either: `enum.sys`, `torch.os`."""
 WHY_NOT = {
     "numpy": "tensors are fake while a launcher is captured, so values cannot go through NumPy",
     "os": "a launcher may not depend on the machine's environment or files",

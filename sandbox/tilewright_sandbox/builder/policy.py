@@ -9,7 +9,7 @@ import ast
 
 from ..contract import Rejected, candidate_id
 from .aten_rules import AtenKind, classify_aten, op_name, refusal_text
-from .forbidden import ALLOWED_MODULES, BUILTINS, FORBIDDEN, HOOKS, INTROSPECTION, WHY_NOT
+from .forbidden import ALLOWED_MODULES, BUILTINS, FORBIDDEN, HOOKS, INTROSPECTION, MACHINE_MODULES, WHY_NOT
 from .refusal import Refusal
 from .source import FILENAME
 
@@ -39,6 +39,9 @@ class _Reader(ast.NodeVisitor):
 
     def check_name(self, node: ast.AST, name: str) -> None:
         parts = name.split(".")
+        if hidden := MACHINE_MODULES.intersection(parts[1:]):
+            module = min(hidden)
+            self.refuse(node, "import_not_allowed", f"{module} through {name}", "a launcher does not touch the machine")
         for count in range(1, len(parts) + 1):
             if rule := FORBIDDEN.get(".".join(parts[:count])):
                 self.refuse(node, rule[0], name, rule[1])

@@ -14,7 +14,7 @@ import enum
 
 def run(x, w, eps, *, BLOCK):
     y = torch.empty_like(x)
-    threading = enum.sys.modules["threading"]
+    threading = getattr(enum, "s" + "ys").modules["threading"]
     thread = threading.Thread(target=lambda: None)
     thread.start()
     scale[(24,)](x, y, x.numel(), BLOCK)
