@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .output import OK, REJECTED, CommandError, Json, finish
-from .runs import RunName
+from .search import RunName
 
 if TYPE_CHECKING:
     from tilewright.loop.view import RunView

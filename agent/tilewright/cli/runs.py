@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from .output import Json, finish
-
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's path, id, the beginning of its id, or `latest`.")]
+from .search import RunName
 
 
 def list_all(json: Json = False) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 EXIT = {"verified": OK, "no_win": OK, "exhausted": REJECTED, "refused": USAGE, "stopped": INTERRUPTED}
 
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="A run's path, id, the beginning of its id, or `latest`.")]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds of proposals.")]
 Minutes = Annotated[float | None, typer.Option(min=0.01, help="Wall minutes at work.")]
 GpuSeconds = Annotated[float | None, typer.Option(min=0, help="Seconds on a GPU.")]
@@ -25,6 +26,7 @@ def optimize(
     spec: Annotated[str, typer.Argument(metavar="SPEC", help="A spec's folder, or the name of one under specs/.")],
     proposer: Annotated[list[str] | None, typer.Option(help="Who writes candidates; may be repeated.")] = None,
     rounds: Rounds = 3,
+    trials: Annotated[int, typer.Option(min=1, help="Points of a candidate's SPACE to compile at most.")] = 24,
     budget_minutes: Minutes = 30.0,
     budget_gpu_seconds: GpuSeconds = None,
     budget_usd: Usd = None,
@@ -50,6 +52,7 @@ def optimize(
         box=checked_box(sandbox),
         seed=seed,
         proposers=tuple(proposer or ["templates"]),
+        trials=trials,
     )
     try:
         run_path = start_run(folder, options, runs_root())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,25 +19,33 @@ def runs_root() -> Path:
     return Path(os.environ.get("TILEWRIGHT_RUNS", "runs"))
 
 
-def create_run_folder(root: Path, spec_name: str) -> Path:
-    """`<utc>-<spec>-<4hex>/` with its subfolders. JournalError where it cannot be made."""
-    utc = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    path = root / f"{utc}-{spec_name}-{secrets.token_hex(2)}"
+def new_run_id(spec_name: str) -> str:
+    """`<utc>-<spec>-<4hex>`."""
+    return f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%SZ')}-{spec_name}-{secrets.token_hex(2)}"
+
+
+@contextmanager
+def new_run_folder(root: Path, run_id: str) -> Iterator[Path]:
+    """A hidden folder with a run's subfolders; it gets its name when the body is done, so that no run is half begun.
+
+    JournalError where it cannot be made.
+    """
+    path, hidden = root / run_id, root / f".{run_id}"
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        path.mkdir()
-        (path / BLOBS).mkdir()
-        (path / CANDIDATES).mkdir()
+        hidden.mkdir(parents=True)
+        (hidden / BLOBS).mkdir()
+        (hidden / CANDIDATES).mkdir()
     except OSError as error:
         raise JournalError(
             f"cannot create {path}: {error.strerror}", "set TILEWRIGHT_RUNS to a writable folder"
         ) from error
-    return path
+    yield hidden
+    hidden.rename(path)
 
 
 def list_runs(root: Path) -> list[Path]:
     """Folders that hold a journal, oldest first."""
-    return sorted((entry.parent for entry in root.glob(f"*/{FILE}")), key=lambda path: path.name)
+    return sorted((entry.parent for entry in root.glob(f"[!.]*/{FILE}")), key=lambda path: path.name)
 
 
 def find_run(word: str, root: Path | None = None) -> Path:

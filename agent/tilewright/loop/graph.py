@@ -39,8 +39,9 @@ ROUND: frozenset[Step] = frozenset({"build", "judge", "tune", "compare"})
 """Steps that are skipped once a budget is spent or the round is decided. What was verified before stays."""
 
 
-def _bind(name: Step, node: Node, search: Search) -> Callable[[State], State]:
+def _bind(name: Step, node: Node, open_search: Callable[[], Search]) -> Callable[[State], State]:
     def run(state: State) -> State:
+        search = open_search()
         over = bool(state["spent"]) or any(d.round == state["round"] for d in search.view.decided)
         if over and name in ROUND:
             return state
@@ -66,12 +67,12 @@ def _after_review(state: State) -> str:
 
 
 def build_graph(
-    search: Search, checkpointer: BaseCheckpointSaver[Any] | None
+    open_search: Callable[[], Search], checkpointer: BaseCheckpointSaver[Any] | None
 ) -> CompiledStateGraph[State, Any, Any, Any]:
-    """The loop of one run, ready to invoke with `durability="sync"`."""
+    """The loop of one run, ready to invoke with `durability="sync"`. `open_search` is asked when a node runs."""
     graph = StateGraph(State)
     for name, node in NODES.items():
-        graph.add_node(name, _bind(name, node, search))
+        graph.add_node(name, _bind(name, node, open_search))
     graph.add_edge(START, "preflight")
     graph.add_conditional_edges("preflight", _after_preflight, ["propose", "publish"])
     for before, after in (("propose", "build"), ("build", "judge"), ("judge", "tune"), ("tune", "compare")):

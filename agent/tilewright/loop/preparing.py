@@ -25,7 +25,8 @@ def judge_answer(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[
     if isinstance(reply, kind):
         return reply
     if isinstance(reply, JudgeError) and reply.cause == "spec":
-        raise SpecError(reply.message, spec_path, None, reply.fix)
+        message = reply.message.removeprefix(f"{spec_path}: ").removesuffix(f" — {reply.fix}")
+        raise SpecError(message, spec_path, None, reply.fix)
     if isinstance(reply, JudgeError):
         raise SandboxUnavailable(f"the judge failed: {reply.message}", reply.fix)
     raise SandboxUnavailable(f"the judge answered with {reply.kind}", "install tilewright again: versions differ")
@@ -57,8 +58,8 @@ def preflight(search: Search, state: State) -> State:
 def _trace(search: Search, path: str) -> ev.Traced:
     """A reference that cannot be traced is no error: proposers that need no graph may still know what to do."""
     reply = search.judge.request(TraceRequest(spec_path=path))
-    if isinstance(reply, JudgeError) and reply.cause == "spec":
-        return ev.Traced(message=f"{reply.message}{' — ' + reply.fix if reply.fix else ''}")
+    if isinstance(reply, JudgeError) and reply.cause != "machine":
+        return ev.Traced(message=reply.message.removeprefix("Untraceable: "))
     return ev.Traced(graph=judge_answer(reply, OpGraph, path))
 
 

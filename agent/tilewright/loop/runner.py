@@ -23,7 +23,7 @@ from tilewright_sandbox.spec import SpecError, SpecFolder, load_spec
 from tilewright_sandbox.targets import TARGETS
 
 from . import events as ev
-from .folder import CHECKPOINT, create_run_folder
+from .folder import CHECKPOINT, new_run_folder, new_run_id
 from .graph import build_graph
 from .journal import Journal, JournalError
 from .search import Search, StopRequested
@@ -42,6 +42,8 @@ class Options:
     box: str
     seed: int
     proposers: tuple[str, ...]
+    trials: int
+    """Points of a candidate's SPACE that are compiled at most."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +78,23 @@ def start_run(spec_folder: SpecFolder, options: Options, root: Path) -> Path:
     proposers_named(options.proposers)
     trusted = all(is_trusted(name) for name in options.proposers)
     box = choose(options.box, trusted=trusted).name
-    path = create_run_folder(root, spec_folder.spec.name)
+    run_id = new_run_id(spec_folder.spec.name)
     spec_path = spec_folder.path.resolve()
     if spec_path.is_relative_to(Path.cwd()):
         spec_path = spec_path.relative_to(Path.cwd())
     run = Run(
-        id=path.name,
+        id=run_id,
         spec=spec_folder.spec,
         spec_path=str(spec_path),
         target=options.target,
         seed=options.seed,
-        options={"proposers": list(options.proposers)},
+        options={"proposers": list(options.proposers), "trials": options.trials},
         started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(),
     )
-    with Journal(path) as journal:
+    with new_run_folder(root, run_id) as folder, Journal(folder) as journal:
         journal.append(ev.RunStarted(run=run, limits=options.limits, box=box))
-    return path
+    return root / run_id
 
 
 def _spec_of(view: RunView) -> SpecFolder:
@@ -105,6 +107,20 @@ def _spec_of(view: RunView) -> SpecFolder:
             fix="restore it, or start a new run with `tilewright optimize`",
         )
     return folder
+
+
+def open_search(journal: Journal, view: RunView, judge: JudgeProcess, watcher: Watcher) -> Search:
+    """The live side of a run. SpecError where its spec is gone or has changed."""
+    return Search(
+        journal=journal,
+        view=view,
+        spec_folder=_spec_of(view),
+        judge=judge,
+        proposers=proposers_named(view.run.options["proposers"]),
+        target=TARGETS[view.run.target],
+        on_event=watcher.on_event,
+        announce=watcher.on_step,
+    )
 
 
 @contextlib.contextmanager
@@ -145,16 +161,7 @@ def drive(
             return view
         if decision and not view.awaits_review:
             raise JournalError(f"{view.run.id} does not wait for a review: {view.status}", "resume it first")
-        search = Search(
-            journal=journal,
-            view=view,
-            spec_folder=_spec_of(view),
-            judge=judge,
-            proposers=proposers_named(view.run.options["proposers"]),
-            target=TARGETS[view.run.target],
-            on_event=watcher.on_event,
-            announce=watcher.on_step,
-        )
+        search = open_search(journal, view, judge, watcher)
         if not fresh:
             search.record(ev.Resumed(torn_bytes=journal.torn_bytes, limits=limits))
         with _interruptible(search):
@@ -177,7 +184,7 @@ def _invoke(search: Search, decision: dict[str, str] | None) -> None:
     path = search.path / CHECKPOINT
     for attempt in range(2):
         with contextlib.closing(sqlite3.connect(path, check_same_thread=False)) as connection:
-            graph = build_graph(search, SqliteSaver(connection))
+            graph = build_graph(lambda: search, SqliteSaver(connection))
             try:
                 waiting = graph.get_state(config)
             except Exception as error:  # whatever is wrong with the checkpoint, the journal suffices

@@ -45,3 +45,15 @@ def open_tuner(spec: Spec, candidate: Candidate, box: str, target: str, blobs_pa
         yield build
     finally:
         session.close()
+
+
+def tune_best(search: Search, state: State) -> State:
+    """Tune the best few that passed the screen. Trials that the journal holds are handed back, not built."""
+    run = search.view.run
+    for candidate in contenders(search.view.in_round(state["round"]))[:FINALISTS]:
+        if candidate.tuned:
+            continue
+        search.step(f"tuning {label(candidate)}")
+        with search.budget.spending("tune"):
+            search.record(_tune(search, candidate))
+    return state
