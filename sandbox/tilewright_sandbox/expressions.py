@@ -128,6 +128,16 @@ def compile_where(text: str) -> Where:
         raise WhereError(f"{text!r} is not an expression: {getattr(error, 'msg', None) or error}") from error
 
 
+def evaluate_extent(extent: int | str, axes: Mapping[str, int]) -> int:
+    """An extent of an operator graph, such as `16*hw` or `hidden//2`. WhereError where it names no axis."""
+    if isinstance(extent, int):
+        return extent
+    try:
+        return int(_value(ast.parse(extent, mode="eval").body)(dict(axes)))
+    except (SyntaxError, KeyError, *_CANNOT_EVALUATE) as error:
+        raise WhereError(f"the extent {extent!r} has no value for {dict(axes)}") from error
+
+
 def _names(tree: ast.expr) -> Iterator[str]:
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)
