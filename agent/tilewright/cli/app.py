@@ -57,10 +57,11 @@ def _explain(error: Exception, as_json: bool) -> int:
     from tilewright_sandbox.contract import SandboxUnavailable
     from tilewright_sandbox.spec import SpecError
 
-    if isinstance(error, UsageError) and not error.format_message():
-        return OK  # no arguments: the help was printed
     if isinstance(error, UsageError):
-        return fail("usage", error.format_message(), "add --help to see what is possible", USAGE, as_json=as_json)
+        message = str(getattr(error, "format_message", error.__str__)())
+        if not message:
+            return OK  # no arguments: the help was printed
+        return fail("usage", message, "add --help to see what is possible", USAGE, as_json=as_json)
     if isinstance(error, CommandError | JournalError):
         return fail("error", error.what, error.fix, USAGE, as_json=as_json)
     if isinstance(error, SpecError):

@@ -8,7 +8,7 @@ import difflib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -55,7 +55,7 @@ def verify(
     _finish_verdict(verdict, json)
 
 
-def _finish_verdict(verdict: Measured | Rejected, as_json: bool) -> None:
+def _finish_verdict(verdict: Measured | Rejected, as_json: bool) -> NoReturn:
     code = OK if verdict.verdict == "measured" else REJECTED
     payload = verdict.model_dump(mode="json")
     if verdict.verdict == "measured":

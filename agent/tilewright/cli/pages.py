@@ -79,8 +79,6 @@ def outcome_lines(run_path: Path, view: RunView, report: Path | None, status: st
     yield f"journal: {run_path / 'journal.jsonl'}" + (f" · report: {report}" if report else "")
     if view.awaits_review:
         yield f"next: [bold]tilewright review {view.run.id}[/]"
-    elif view.stopped and not view.published:
-        yield f"go on with: [bold]tilewright resume {view.run.id}[/]"
 
 
 def _speedup(ratio: tuple[float, float, float]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from .output import INTERRUPTED, OK, REJECTED, USAGE, CommandError, Json, finish
+from .output import INTERRUPTED, OK, REJECTED, USAGE, CommandError, Json, finish, note
 
 if TYPE_CHECKING:
     from tilewright.loop.events import Limits
@@ -118,7 +118,10 @@ def work(
     with Progress(run_path) as progress:
         watcher = Watcher(on_event=progress.on_event, on_step=progress.on_step)
         view = drive(run_path, watcher=watcher, limits=limits, decision=decision, fresh=fresh)
-    report = None if view.stopped and not view.published else write_report(run_path)
+    unfinished = view.stopped is not None and view.published is None
+    if unfinished:
+        note(f"go on with: tilewright resume {view.run.id}")
+    report = None if unfinished else write_report(run_path)
     status = status_of(view)
     finish(outcome(run_path, view, report), lambda: _page(run_path, view, report), as_json=as_json, code=EXIT[status])
 

@@ -22,8 +22,8 @@ def feedback_on(view: CandidateView, roofline_us: float) -> ev.Feedback:
     facts: dict[str, bool | int | float | str] = {}
     if view.tuned:
         facts |= {"modelled_us": view.tuned.value_us, "modelled_of_roofline": view.tuned.value_us / roofline_us}
-        if view.tuned.importance:
-            facts["parameter_that_mattered"] = max(view.tuned.importance, key=lambda name: view.tuned.importance[name])
+        if importance := view.tuned.importance:
+            facts["parameter_that_mattered"] = max(importance, key=lambda name: importance[name])
     elif view.built:
         facts |= {"modelled_us": view.built.modelled_us, "modelled_of_roofline": view.built.modelled_us / roofline_us}
     if rejection := view.rejected:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"  # read when langgraph is imported
 
@@ -39,7 +39,11 @@ ROUND: frozenset[Step] = frozenset({"build", "judge", "tune", "compare"})
 """Steps that are skipped once a budget is spent or the round is decided. What was verified before stays."""
 
 
-def _bind(name: Step, node: Node, open_search: Callable[[], Search]) -> Callable[[State], State]:
+class Bound(Protocol):
+    def __call__(self, state: State) -> State: ...
+
+
+def _bind(name: Step, node: Node, open_search: Callable[[], Search]) -> Bound:
     def run(state: State) -> State:
         search = open_search()
         over = bool(state["spent"]) or any(d.round == state["round"] for d in search.view.decided)

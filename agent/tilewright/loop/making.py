@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tilewright_sandbox.modelled import modelled_time
-
 from tilewright.verify import build_plans, default_config, open_builder
 from tilewright_sandbox.boxes import is_trusted
 from tilewright_sandbox.contract import Config, ModelledTime, Plan, Rejected
 from tilewright_sandbox.jobs import Judged, JudgeRequest
+from tilewright_sandbox.modelled import modelled_time
 
 from . import events as ev
 from .preparing import geometric_mean, judge_answer
@@ -21,7 +20,7 @@ from .view import CandidateView
 
 def times_of(search: Search, plans: Sequence[Plan]) -> tuple[tuple[ModelledTime, ...], float]:
     """Modelled times, and their weighted geometric mean in µs."""
-    times = tuple(modelled_time(search.view.run.spec, plan, search.target) for plan in plans)
+    times = tuple(modelled_time(search.view.run.spec, plan, search.target, search.view.graph) for plan in plans)
     return times, geometric_mean([(time_.modelled_us, time_.workload.weight) for time_ in times])
 
 

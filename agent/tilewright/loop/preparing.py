@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TypeVar
 
-from tilewright_sandbox.modelled import roofline_us
-
 from tilewright_sandbox.contract import SandboxUnavailable
 from tilewright_sandbox.graph import OpGraph
 from tilewright_sandbox.jobs import AuditReport, AuditRequest, Judged, JudgeError, TraceRequest
+from tilewright_sandbox.modelled import roofline_us
 from tilewright_sandbox.spec import SpecError
 
 from . import events as ev
@@ -42,8 +41,7 @@ def preflight(search: Search, state: State) -> State:
     view, path = search.view, str(search.spec_folder.path)
     if view.audit is None:
         search.step("auditing the spec")
-        with search.budget.spending("preflight"):
-            reply = search.judge.request(AuditRequest(spec_path=path, seed=view.run.seed))
+        reply = search.judge.request(AuditRequest(spec_path=path, seed=view.run.seed))
         search.record(ev.Audited(report=judge_answer(reply, AuditReport, path)))
     if view.audit is not None and not view.audit.sound:
         return {**state, "over": True}
