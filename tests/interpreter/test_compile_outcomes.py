@@ -15,7 +15,16 @@ import pytest
 pytest.importorskip("triton")
 
 from tilewright_sandbox.builder.build import serve_build
-from tilewright_sandbox.contract import Axis, Config, ConfigValue, Spec, TensorInput, TensorOutput, Workload
+from tilewright_sandbox.contract import (
+    Axis,
+    Config,
+    ConfigValue,
+    SandboxUnavailable,
+    Spec,
+    TensorInput,
+    TensorOutput,
+    Workload,
+)
 from tilewright_sandbox.jobs import BuildJob, BuildReply, BuildRequest, Built, NotBuilt
 
 SOFTMAX = """
@@ -229,3 +238,9 @@ def test_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     assert len(plans) == 2
     assert len(blobs) == 4
     assert hashlib.sha256(b"").hexdigest() not in blobs
+
+
+def test_a_failure_of_the_machine_is_not_the_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_PTXAS_PATH", "/dev/null")
+    with pytest.raises(SandboxUnavailable):
+        build(SOFTMAX, job(BLOCK=1024))

@@ -13,7 +13,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from ..contract import Argument, Config, Launch, Plan, Record, Rejected, Sha256, TensorMap, Workload, candidate_id
+from ..contract import (
+    Argument,
+    Config,
+    Launch,
+    Plan,
+    Record,
+    Rejected,
+    SandboxUnavailable,
+    Sha256,
+    TensorMap,
+    Workload,
+    candidate_id,
+)
 from ..jobs import BuildJob, BuildReply, BuildRequest, Built, NotBuilt, Outcome
 from .capture import Capture, Capturer
 from .children import Answer, Reply, Task, run_children
@@ -47,6 +59,7 @@ class Refused(Record):
 class MachineFailed(Record):
     kind: Literal["machine"] = "machine"
     what: str
+    fix: str
 
 
 ChildAnswer = Annotated[Captured | Compiled | Refused | MachineFailed, Field(discriminator="kind")]
@@ -56,7 +69,8 @@ _ANSWER: TypeAdapter[ChildAnswer] = TypeAdapter(ChildAnswer)
 def serve_build(request: BuildRequest) -> tuple[BuildReply, dict[str, bytes]]:
     """One outcome a job, in order, and the blobs (cubins, TTIR texts) that the plans name.
 
-    A kernel that several jobs share is compiled once; its seconds count for the first of them.
+    A kernel that several jobs share is compiled once; its seconds count for the first of them. Raises
+    SandboxUnavailable where the machine failed (no disk, broken tools), never for a candidate's fault.
     """
     started = time.monotonic()
     if (rejected := check_source(request.source)) is not None:
@@ -137,37 +151,48 @@ class _Build:
     def _capture_task(self, job: BuildJob) -> Task:
         def task(folder: Path) -> Answer:
             started = time.monotonic()
-            try:
-                capture, _ = self._prepare(job)
-            except Refusal as refusal:
-                return self._refused(refusal, job)
+            capture, _ = self._prepare(job)
             seconds = time.monotonic() - started
             return _encoded(Captured(plan=capture.plan, keys=capture.keys, seconds=seconds)), {}
 
-        return task
+        return self._answering(task, job)
 
     def _compile_task(self, job: BuildJob, key: str) -> Task:
         def task(folder: Path) -> Answer:
             started = time.monotonic()
-            try:
-                capture, capturer = self._prepare(job)
-                artefact = compile_unit(capture.units[key], capturer.target, folder)
-            except Refusal as refusal:
-                return self._refused(refusal, job)
+            capture, capturer = self._prepare(job)
+            artefact = compile_unit(capture.units[key], capturer.target, folder)
             return _encoded(Compiled(unit=artefact.unit, seconds=time.monotonic() - started)), artefact.blobs
 
-        return task
+        return self._answering(task, job)
 
-    def _refused(self, refusal: Refusal, job: BuildJob) -> Answer:
-        rejected = refusal.rejected(candidate_id(self.request.source), job.config, job.workload)
-        return _encoded(Refused(rejected=rejected)), {}
+    def _answering(self, task: Task, job: BuildJob) -> Task:
+        """The task with its failures as answers: the candidate's as a rejection, the machine's as such."""
+
+        def answer(folder: Path) -> Answer:
+            try:
+                return task(folder)
+            except Refusal as refusal:
+                rejected = refusal.rejected(candidate_id(self.request.source), job.config, job.workload)
+                return _encoded(Refused(rejected=rejected)), {}
+            except SandboxUnavailable as error:
+                return _encoded(MachineFailed(what=error.what, fix=error.fix)), {}
+            except OSError as error:
+                return _encoded(
+                    MachineFailed(what=f"{type(error).__name__}: {error}", fix="free disk, files or memory")
+                ), {}
+
+        return answer
 
     def _answer(
         self, reply: Reply, config: Config, workload: Workload, stage: Literal["capture", "compile"]
     ) -> ChildAnswer:
         if reply.status == "replied":
             self.blobs.update(reply.blobs)
-            return _ANSWER.validate_json(reply.body)
+            answer = _ANSWER.validate_json(reply.body)
+            if isinstance(answer, MachineFailed):
+                raise SandboxUnavailable(answer.what, answer.fix)
+            return answer
         if reply.status == "timeout":
             refusal = Refusal(
                 "compile",

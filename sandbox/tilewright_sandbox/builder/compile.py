@@ -54,6 +54,8 @@ def compile_unit(unit: CompileUnit, target: Target, folder: Path) -> Artefact:
     """
     try:
         compiled = triton.compile(unit.source, target=gpu_target(target), options=unit.options)
+    except OSError:
+        raise  # no disk, no ptxas: the machine's failure
     except Exception as error:
         raise _compile_error(error, unit) from error
     metadata, cubin = compiled.metadata, compiled.asm["cubin"]
