@@ -64,7 +64,7 @@ def _check(verb: str, pointers: Any, mask: Any = None) -> None:
     else:
         offset, size = wrong - arena.start, arena.end - arena.start
         evidence |= {"buffer": arena.name, "offset_bytes": offset, "buffer_bytes": size}
-        text = f"{where} at offset {offset} of {arena.name}, which has {size} bytes"
+        text = f"{where} at offset {offset} of {arena.name} (the nearest buffer), which has {size} bytes"
     raise Refusal("memory", f"out_of_bounds_{verb}", f"{text}. Mask the access or bound the index.", **evidence)
 
 
