@@ -47,7 +47,7 @@ def _on_cpu(value: Any) -> Any:
     return value
 
 
-class CudaFace(TorchFunctionMode):  # type: ignore[misc]
+class CudaFace(TorchFunctionMode):
     """`x.device`, `x.is_cuda` and `device="cuda"` as on a machine with one GPU; the memory stays the CPU's."""
 
     def __init__(self, log: LaunchLog) -> None:
@@ -77,7 +77,7 @@ class CudaFace(TorchFunctionMode):  # type: ignore[misc]
         return func(*map(_on_cpu, args), **{key: _on_cpu(value) for key, value in kwargs.items()})
 
 
-class AtenRule(TorchDispatchMode):  # type: ignore[misc]
+class AtenRule(TorchDispatchMode):
     """Refuses what the table refuses; moves every fresh allocation into an arena."""
 
     def __init__(self, log: LaunchLog, library: tuple[str, ...]) -> None:

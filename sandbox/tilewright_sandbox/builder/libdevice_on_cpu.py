@@ -56,8 +56,8 @@ _TRUTH: dict[str, Callable[..., Any]] = {
 
 def _elementwise(compute: Callable[..., Any], truth: bool) -> Callable[..., Any]:
     def call(*args: Any, _semantic: Any = None) -> Any:
-        operands = [interpreter.interpreter_semantic.to_tensor(arg) for arg in args]
-        widest = max(operands, key=lambda operand: operand.handle.data.size)
+        operands: list[Any] = [interpreter.interpreter_semantic.to_tensor(arg) for arg in args]
+        widest: Any = max(operands, key=lambda operand: operand.handle.data.size)
         exact = all(operand.dtype.is_int() for operand in operands)
         arrays = [operand.handle.data.astype(np.int64 if exact else np.float64) for operand in operands]
         scalar = tl.int32 if truth else widest.dtype
