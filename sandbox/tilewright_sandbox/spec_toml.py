@@ -37,10 +37,10 @@ IDENTIFIER = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 class SpecError(Exception):
     """A defect of a spec: what, where and how to mend it. Printed as `file:line: message — fix`."""
 
-    def __init__(self, message: str, file: Path | str, line: int | None = None, fix: str = "") -> None:
+    def __init__(self, message: str, file: Path | str = "", line: int | None = None, fix: str = "") -> None:
         self.message, self.file, self.line, self.fix = message, str(file), line, fix
         where = f"{file}:{line}" if line else str(file)
-        super().__init__(f"{where}: {message}" + (f" — {fix}" if fix else ""))
+        super().__init__((f"{where}: " if where else "") + message + (f" — {fix}" if fix else ""))
 
 
 @dataclass(frozen=True)

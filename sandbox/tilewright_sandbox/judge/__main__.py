@@ -1,0 +1,79 @@
+"""The judge's service: `python -m tilewright_sandbox.judge`. One request frame in, one reply frame out, until stdin ends.
+
+Stdout is moved to a private descriptor first and descriptor 1 becomes stderr: a reference that prints is no reply.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import traceback
+from typing import Annotated, BinaryIO
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from .. import wire
+from ..contract import Record, SandboxUnavailable
+from ..jobs import AuditRequest, Judged, JudgeError, JudgeRequest, TraceRequest
+from ..spec import SpecError, load_spec
+
+_REQUEST: TypeAdapter[AuditRequest | TraceRequest | JudgeRequest] = TypeAdapter(
+    Annotated[AuditRequest | TraceRequest | JudgeRequest, Field(discriminator="kind")]
+)
+
+
+def answer(body: bytes) -> Record:
+    """The reply to one request. Whatever goes wrong is a JudgeError: the service does not end."""
+    try:
+        request = _REQUEST.validate_json(body)
+        folder = load_spec(request.spec_path)
+        if isinstance(request, AuditRequest):
+            from .audit import audit
+
+            return audit(request, folder)
+        if isinstance(request, TraceRequest):
+            from .trace import trace
+
+            return trace(folder)
+        from .verdict import judge
+
+        started = time.monotonic()
+        return Judged(verdict=judge(request, folder), seconds=time.monotonic() - started)
+    except SpecError as error:
+        bare = SpecError(error.message, error.file, error.line)
+        return JudgeError(cause="spec", message=str(bare), fix=error.fix)
+    except SandboxUnavailable as error:
+        return JudgeError(cause="machine", message=error.what, fix=error.fix)
+    except ValidationError as error:
+        return JudgeError(cause="internal", message=f"the request cannot be read: {error.errors()[0]['msg']}")
+    except Exception as error:
+        traceback.print_exc()
+        return JudgeError(cause="internal", message=f"{type(error).__name__}: {str(error)[:2000]}")
+
+
+def serve(frames_in: BinaryIO, frames_out: BinaryIO) -> None:
+    while True:
+        try:
+            body, _ = wire.unpack(frames_in)
+        except EOFError:
+            return
+        frames_out.write(wire.pack(answer(body).model_dump_json().encode()))
+        frames_out.flush()
+
+
+def main() -> int:
+    frames_in, frames_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    import torch
+
+    torch.set_num_threads(min(2, os.cpu_count() or 1))
+    serve(frames_in, frames_out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
