@@ -267,6 +267,7 @@ class Resources(Record):
 
     registers: int
     spill_bytes: int
+    """Bytes that the code's stores to local memory (STL) write, each counted once."""
     stack_bytes: int
     shared_bytes: int
     cubin_bytes: int

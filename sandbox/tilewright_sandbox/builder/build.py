@@ -5,11 +5,13 @@ Each job is captured, and each kernel compiled, in a forked child (`children`). 
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -35,6 +37,7 @@ from .guard import Watch, install_guard
 from .launches import Launches, redirect_launches
 from .policy import check_source
 from .refusal import Refusal
+from .sass import read_code
 from .warm import warm_capture, warm_compiler
 
 
@@ -49,6 +52,11 @@ class Compiled(Record):
     kind: Literal["compiled"] = "compiled"
     unit: CompiledUnit
     seconds: float
+
+    def with_code_mix(self, mix: dict[str, Any]) -> Compiled:
+        kernel = self.unit.kernel
+        kernel = kernel.model_copy(update={"resources": kernel.resources.model_copy(update=mix)})
+        return self.model_copy(update={"unit": self.unit.model_copy(update={"kernel": kernel})})
 
 
 class Refused(Record):
@@ -120,6 +128,24 @@ class _Build:
         for (key, index), reply in zip(owners.items(), replies, strict=True):
             job = self.request.jobs[index]
             answers[key] = self._answer(reply, job.config, job.workload, "compile")
+        return self._with_code_mix(answers)
+
+    def _with_code_mix(self, answers: dict[str, ChildAnswer]) -> dict[str, ChildAnswer]:
+        """The compiled kernels with their instructions counted, all in as many runs of nvdisasm as there are workers."""
+        compiled = [(key, answer) for key, answer in answers.items() if isinstance(answer, Compiled)]
+        parts = [part for start in range(self.request.workers) if (part := compiled[start :: self.request.workers])]
+
+        def task(part: list[tuple[str, Compiled]]) -> Task:
+            cubins = [self.blobs[answer.unit.kernel.cubin_sha256] for _, answer in part]
+            return lambda folder: (json.dumps(_code_mixes(cubins, self.request.target, folder)).encode(), {})
+
+        for part, reply in zip(
+            parts, run_children([task(p) for p in parts], [120.0] * len(parts), len(parts)), strict=True
+        ):
+            if reply.status != "replied":
+                raise SandboxUnavailable(f"nvdisasm {reply.status}: {useful_lines(reply.stderr)}", "reinstall triton")
+            for (key, answer), mix in zip(part, json.loads(reply.body), strict=True):
+                answers[key] = answer.with_code_mix(mix)
         return answers
 
     def _outcomes(
@@ -207,6 +233,10 @@ class _Build:
             code = "compiler_crashed" if stage == "compile" else "launcher_crashed"
             refusal = Refusal(stage, code, f"The {stage} ended with {cause}: {useful_lines(reply.stderr)}", cause=cause)
         return Refused(rejected=refusal.rejected(candidate_id(self.request.source), config, workload))
+
+
+def _code_mixes(cubins: list[bytes], target: str, folder: Path) -> list[dict[str, Any]]:
+    return [dataclasses.asdict(mix) for mix in read_code(cubins, target, folder)]
 
 
 def _encoded(record: Record) -> bytes:
