@@ -153,12 +153,13 @@ def test_device_library_of_two_operands_and_scalars(worker: FramedProcess) -> No
     assert np.array_equal(computed(worker, "v = libdevice.atan2(v, v)", x), np.full(N, math.pi / 4, np.float32))
 
 
+ASSEMBLY = 'v = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [v], dtype=tl.float32, is_pure=True, pack=1)'
 UNSUPPORTED = {
+    ASSEMBLY: "inline_asm",
     "v = v.to(tl.bfloat16).to(tl.float32)": "bfloat16",
     "v = v + tl.zeros((N,), tl.bfloat16)": "bfloat16",
     "v = v.to(tl.float8e4nv).to(tl.float32)": "fp8e4nv",
     "v = libdevice.erfinv(v)": "libdevice.erfinv",
-    'v = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [v], dtype=tl.float32, is_pure=True, pack=1)': "inline_asm",
     "v = tl.atomic_xchg(y + at, v)": "nsupported",
 }
 
