@@ -10,7 +10,7 @@ from typing import Literal
 from .contract import Dtype, Record, Sha256
 
 Extent = int | str
-"""An extent: a literal, an axis, or a product, perhaps divided, such as `16*hw` or `hidden//2`. A constant axis is a literal."""
+"""A literal, an axis, or a product, perhaps divided, such as `16*hw` or `hidden//2`. A constant axis is a literal."""
 
 
 class Value(Record):
@@ -23,11 +23,11 @@ class Node(Record):
     """One primitive operation. `inputs` are names of values, or literals."""
 
     op: str
-    """pointwise: add sub mul div neg abs reciprocal exp expm1 log log1p log2 exp2 sqrt rsqrt pow sin cos tanh sigmoid erf
-    floor ceil maximum minimum clamp_min clamp_max isinf isnan eq ne gt ge lt le logical_and logical_or logical_not where;
-    reductions (attributes `dims`, `keepdim`): sum mean amax amin; scan (`dim`): cumsum; contraction: matmul, over the last
-    two dimensions; movement: cast reshape expand permute (`dims`) slice (`dim`; inputs: value, start) gather (`dim`; inputs:
-    value, index); constants of shape (): extent (`of`), constant (`value`: inf, -inf or nan, as text)."""
+    """Pointwise: add sub mul div neg abs reciprocal exp expm1 log log1p log2 exp2 sqrt rsqrt pow sin cos tanh sigmoid
+    erf floor ceil maximum minimum clamp_min clamp_max isinf isnan eq ne gt ge lt le logical_and logical_or logical_not
+    where. Reductions (attributes `dims`, `keepdim`): sum mean amax amin. Scan (`dim`): cumsum. Contraction: matmul over
+    the last two dimensions. Movement: cast, reshape, expand, permute (`dims`), slice (`dim`; inputs: value, start),
+    gather (`dim`; inputs: value, index). Constants of shape (): extent (`of`), constant (`value`: inf, -inf, nan)."""
     inputs: tuple[str | float | int | bool, ...]
     """Names of values or of the graph's scalars, and literals."""
     output: Value

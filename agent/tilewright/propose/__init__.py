@@ -1,4 +1,4 @@
-"""Proposers: whatever writes candidates. Each reads one `ProposalContext` and answers with candidates not tried before."""
+"""Proposers: whatever writes candidates. Each reads one `ProposalContext` and answers with candidates not yet tried."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ class Proposer(Protocol):
     name: str
 
     def propose(self, context: ProposalContext) -> list[Candidate]:
-        """New candidates, best guess first; empty where it has none. It never raises for a spec that it does not cover."""
+        """New candidates, best guess first; empty where it has none. A spec that it does not cover is no error."""
         ...

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import torch
+from typing import Any, cast
 
 from ..contract import Dtype
 from ..graph import Extent, Node, Value
@@ -18,8 +16,8 @@ Operand = str | float | int | bool
 """The name of a value or scalar, or a literal."""
 
 UNARY = {
-    "abs", "ceil", "cos", "erf", "exp", "exp2", "expm1", "floor", "isinf", "isnan", "log", "log1p", "log2", "logical_not",
-    "neg", "reciprocal", "rsqrt", "sigmoid", "sin", "sqrt", "tanh",
+    "abs", "ceil", "cos", "erf", "exp", "exp2", "expm1", "floor", "isinf", "isnan", "log", "log1p", "log2",
+    "logical_not", "neg", "reciprocal", "rsqrt", "sigmoid", "sin", "sqrt", "tanh",
 }  # fmt: skip
 BINARY = {
     "add", "div", "eq", "ge", "gt", "le", "logical_and", "logical_or", "lt", "maximum", "minimum", "mul", "ne", "sub",
@@ -44,7 +42,8 @@ class Canonical:
             "add": self._scaled, "sub": self._scaled, "rsub": self._rsub, "pow": self._pow, "where": self._where,
             "clamp": self._clamp, "relu": self._relu, "_to_copy": self._cast, "convert_element_type": self._cast,
             "sum": self._reduce, "mean": self._reduce, "amax": self._reduce, "amin": self._reduce, "var": self._var,
-            "max": self._full_reduce, "min": self._full_reduce, "linalg_vector_norm": self._norm, "cumsum": self._cumsum,
+            "max": self._full_reduce, "min": self._full_reduce, "linalg_vector_norm": self._norm,
+            "cumsum": self._cumsum,
             "mm": self._matmul, "bmm": self._matmul, "addmm": self._addmm, "baddbmm": self._addmm,
             "permute": self._permute, "transpose": self._transpose, "t": self._transpose, "expand": self._expand,
             "slice": self._slice, "select": self._select, "gather": self._gather, "square": self._square,
@@ -77,9 +76,9 @@ class Canonical:
         raise Untraceable(f"a constant of the reference depends on the shapes: {first} at one, {second} at another")
 
     def call(self, name: str, arguments: Sequence[Any], keywords: dict[str, Any], out: Meta) -> Operand:
-        """Record one ATen call, arguments already resolved to Operands with their Meta (`Known`). Untraceable if unknown."""
+        """Record one ATen call, its tensor arguments already `Known`. Untraceable if there is no rule for it."""
         if name in SAME:
-            return arguments[0].operand
+            return operand(arguments[0])
         if rule := self._rules.get(name):
             return rule(name, out, *arguments, **keywords)
         if name in RESHAPES:
@@ -243,10 +242,9 @@ class Canonical:
 class Meta:
     """Shape in extents, dtype, and the shape in elements that each of the two traces saw."""
 
-    def __init__(
-        self, shape: tuple[Extent, ...], dtype: Dtype, first: tuple[int, ...], second: tuple[int, ...]
-    ) -> None:
-        self.shape, self.dtype, self.first, self.second = shape, dtype, first, second
+    def __init__(self, shape: tuple[Extent, ...], dtype: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+        self.shape, self.first, self.second = shape, first, second
+        self.dtype = cast(Dtype, dtype)
 
     def reduced(self, dims: Sequence[int], *, keepdim: bool) -> Meta:
         def shrink(shape: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -272,7 +270,3 @@ def operand(argument: Any) -> Operand:
 
 def meta(argument: Any, default: Meta) -> Meta:
     return argument.meta if isinstance(argument, Known) else default
-
-
-def dtype_name(dtype: torch.dtype) -> Dtype:
-    return str(dtype).removeprefix("torch.")  # type: ignore[return-value]

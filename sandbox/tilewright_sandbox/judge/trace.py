@@ -1,8 +1,8 @@
 """`trace(folder) -> OpGraph`: what a reference computes, as primitive operations on named values.
 
-The reference runs twice on fake tensors, at two bindings of the axes and two values of the float scalars. Whatever differs
-between the two traces is an extent or a scalar and keeps its name; whatever is equal is a literal. A reference whose
-operations differ from one binding to the other is refused, and so is an operation that has no primitive form.
+The reference runs twice on fake tensors, at two bindings of the axes and two values of the float scalars. Whatever
+differs between the two traces is an extent or a scalar and keeps its name; whatever is equal is a literal. A reference
+whose operations differ from one binding to the other is refused, and so is an operation that has no primitive form.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx import GraphModule
@@ -22,22 +23,29 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from ..contract import Axis, ScalarInput, Spec, resolve_shape
 from ..graph import Extent, OpGraph, Value
 from ..spec import SpecFolder
-from .canonical import Canonical, Known, Meta, Operand, Untraceable, dtype_name
+from .canonical import Canonical, Known, Meta, Operand, Untraceable
 from .reference import Reference
 
 aten = torch.ops.aten
 PRIMES = (31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101)
 EXTRA_DECOMPOSITIONS = [
     aten._softmax, aten._log_softmax, aten.native_layer_norm, aten.gelu, aten.leaky_relu, aten.elu,
-    aten.split_with_sizes, aten.split, aten.hardtanh, aten.hardswish, aten.hardsigmoid, aten.mish, aten.silu, aten.addcmul,
+    aten.split_with_sizes, aten.split, aten.hardtanh, aten.hardswish, aten.hardsigmoid, aten.mish, aten.silu,
+    aten.addcmul,
 ]  # fmt: skip
 
 
 def group_norm(
-    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, batch: int, channels: int, spatial: int, groups: int,
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    batch: int,
+    channels: int,
+    spatial: int,
+    groups: int,
     eps: float,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """native_group_norm as centre, scale, affine: torch's own decomposition folds the mean into the bias, which cancels."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """native_group_norm as centre, scale, affine: torch's own rule folds the mean into the bias, which cancels."""
     grouped = x.float().reshape(batch, groups, -1)
     mean = grouped.mean(-1, keepdim=True)
     centred = grouped - mean
@@ -107,12 +115,12 @@ def _pairs(axis: Axis, primes: Any) -> Any:
 def _run(reference: Callable[..., Any], spec: Spec, binding: dict[str, int], scalars: dict[str, Any]) -> GraphModule:
     names = [tensor.name for tensor in spec.tensor_inputs]
 
-    def flat(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def flat(*tensors: Tensor) -> tuple[Tensor, ...]:
         by_name = dict(zip(names, tensors, strict=True)) | scalars
         result = reference(*(by_name[i.name] for i in spec.inputs))
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
-    table = dict(core_aten_decompositions()) | dict(get_decompositions(EXTRA_DECOMPOSITIONS))
+    table: dict[Any, Any] = dict(core_aten_decompositions()) | dict(get_decompositions(EXTRA_DECOMPOSITIONS))
     table[aten.native_group_norm.default] = group_norm
     with FakeTensorMode():
         tensors = [
@@ -198,13 +206,14 @@ class _Reader:
     def _call(self, a: Call, b: Call) -> Any:
         name = _op_name(a)
         if name == "getitem":
-            return self.known[a.args[0].name][a.args[1]]
-        arguments = [self._resolve(x, y) for x, y in zip(a.args, b.args, strict=True)]
+            source, place = _arguments(a)
+            return self.known[source.name][place]
+        arguments = [self._resolve(x, y) for x, y in zip(_arguments(a), _arguments(b), strict=True)]
         keywords = {k: self._resolve(v, b.kwargs[k]) for k, v in a.kwargs.items()}
         if name in ("split_with_sizes", "split"):
             raise Untraceable(f"aten.{name} on this input")
         if name in ("scalar_tensor", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like"):
-            value: Operand = {"z": 0.0, "o": 1.0}.get(name[0], arguments[-1])
+            value: Operand = arguments[-1] if name[0] in "sf" else float(name[0] == "o")
             return Known(value, self._meta(a, b))
         if name == "var_mean":
             return self._var_mean(a, b, arguments, keywords)
@@ -249,14 +258,14 @@ class _Reader:
 
     def _meta(self, a: Call, b: Call) -> Meta:
         one, two = a.meta.get("val"), b.meta.get("val")
-        if not isinstance(one, torch.Tensor) or not isinstance(two, torch.Tensor):
+        if not isinstance(one, Tensor) or not isinstance(two, Tensor):
             raise Untraceable(f"{a.target} returns several tensors and has no primitive form here")
         return self._tensor_meta(one, two)
 
-    def _tensor_meta(self, one: torch.Tensor, two: torch.Tensor) -> Meta:
+    def _tensor_meta(self, one: Tensor, two: Tensor) -> Meta:
         first, second = tuple(one.shape), tuple(two.shape)
         shape = tuple(self.extent(x, y) for x, y in zip(first, second, strict=True))
-        return Meta(shape, dtype_name(one.dtype), first, second)
+        return Meta(shape, str(one.dtype).removeprefix("torch."), first, second)
 
 
 def _assert_last_use(call: Call) -> None:
@@ -268,15 +277,19 @@ def _assert_last_use(call: Call) -> None:
         raise Untraceable(f"{call.target} writes into a tensor that is read again; use the pure form")
 
 
+def _arguments(call: Call) -> tuple[Any, ...]:
+    return tuple(call.args)
+
+
 def _op_name(call: Call) -> str:
     target = call.target
     if isinstance(target, torch._ops.OpOverload):
-        return target.overloadpacket.__name__
-    return getattr(target, "__name__", str(target))
+        return str(target.overloadpacket.__name__)
+    return str(getattr(target, "__name__", target))
 
 
 def _results(a: Call, b: Call) -> tuple[list[Any], list[Any]]:
-    return list(a.args[0]), list(b.args[0])  # type: ignore[arg-type]
+    return list(_arguments(a)[0]), list(_arguments(b)[0])
 
 
 def _close(seen: float, scalar: float) -> bool:

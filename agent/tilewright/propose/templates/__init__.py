@@ -1,7 +1,7 @@
 """The built-in proposer: reads the operator graph of a reference and writes Triton kernels, without a model.
 
-Three families: fused pointwise maps; rows that are reduced and then mapped (softmax, norms, losses, scans); matrix products
-with an epilogue. Each offers several forms of one kernel, and each form its search space and first guesses.
+Three families: fused pointwise maps; rows that are reduced and then mapped (softmax, norms, losses, scans); matrix
+products with an epilogue. Each offers several forms of one kernel, and each form its search space and first guesses.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PER_ROUND = 4
 
 
 class TemplateProposer:
-    """Offers the forms of a graph's family that the run has not tried, at most `PER_ROUND` a round, in a fixed order."""
+    """Offers the forms of a graph's family that the run has not tried, at most `PER_ROUND` a round, in fixed order."""
 
     name = "templates"
 

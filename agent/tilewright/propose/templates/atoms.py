@@ -1,7 +1,7 @@
 """Atoms: the smallest dimensions such that every reshape of a graph only groups them.
 
 GroupNorm sees `channels` once whole (the affine weights) and once as groups × members (the statistics); its atoms are
-batch, groups, members and spatial. A dimension of a value is a list of atoms, outermost first; an extent of 1 is no atom.
+batch, groups, members and spatial. A dimension of a value is a list of atoms, outermost first; an extent of 1 has none.
 """
 
 from __future__ import annotations

@@ -114,9 +114,10 @@ def name_of(term: Term) -> str:
         case "rsqrt":
             return "inv_std" if any(name_of(a) == "variance" for a in walk([arg]) if a.args) else "inv_rms"
     return {
-        "cumsum": "prefix", "accumulator": "product", "sigmoid": "gate", "add": "total", "mul": "scaled", "sub": "difference",
+        "cumsum": "prefix", "accumulator": "product", "sigmoid": "gate", "add": "total", "mul": "scaled",
+        "sub": "difference",
         "div": "ratio", "eq": "condition", "ne": "condition", "gt": "condition", "lt": "condition", "ge": "condition",
-        "le": "condition", "sqrt": "root", "where": "chosen", "mask": "inside",
+        "le": "condition", "sqrt": "root", "where": "chosen",
     }.get(term.op, term.op)  # fmt: skip
 
 

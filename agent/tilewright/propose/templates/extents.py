@@ -10,7 +10,7 @@ from fractions import Fraction
 
 
 class Unsupported(Exception):
-    """The graph is outside what the templates cover; the message says where. Caught by the proposer, never shown as an error."""
+    """The graph is outside what the templates cover; the message says where. The proposer then offers nothing."""
 
 
 @dataclass(frozen=True)

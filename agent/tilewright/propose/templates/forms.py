@@ -10,7 +10,7 @@ from tilewright_sandbox.graph import OpGraph
 
 from . import seeds
 from .atoms import leaves
-from .extents import Unsupported
+from .extents import Monomial, Unsupported
 from .frame import Frame, Strides
 from .looped import looped_kernel
 from .matmul import Tiles, find_product
@@ -69,7 +69,7 @@ def _frame(spec: Spec, stage: Stage, tensors: dict[str, Strides], **options: obj
 def _pointwise(spec: Spec, outputs: Sequence[Output], tensors: dict[str, Strides]) -> Iterator[Form]:
     whole = max(outputs, key=lambda output: len(output.term.atoms))
     order = tuple(leaf for dim in whole.dims for leaf in leaves(dim))
-    if any(set(leaf for dim in o.dims for leaf in leaves(dim)) != set(order) for o in outputs):
+    if any({leaf for dim in o.dims for leaf in leaves(dim)} != set(order) for o in outputs):
         raise Unsupported("pointwise outputs of different shapes")
     stage = Stage(frozenset(), tuple(outputs))
     largest = {name: axis.max for name, axis in spec.axes.items()}
@@ -102,7 +102,7 @@ def _rows(spec: Spec, stages: Sequence[Stage], tensors: dict[str, Strides]) -> I
     first = stages[0]
     probe = _frame(spec, first, tensors)
     shapes = Shapes(probe.n_rows, probe.n_cols, spec)
-    workspaces = dict.fromkeys(first.workspaces, (probe.n_rows,))
+    workspaces: dict[str, tuple[Monomial | str, ...]] = dict.fromkeys(first.workspaces, (probe.n_rows,))
     tensors = tensors | {name: Strides((probe.n_rows,)) for name in first.workspaces}
     name = f"{spec.name}_rows"
 
@@ -150,7 +150,7 @@ def _rows(spec: Spec, stages: Sequence[Stage], tensors: dict[str, Strides]) -> I
     def looped(online: bool) -> Form:
         kernel = looped_kernel(name, "One program walks one row.", first, _frame(spec, first, tensors), online=online)
         if online:
-            text = "Online: one pass finds the maximum and the sum of exponentials together, rescaling when the maximum moves."
+            text = "Online: one pass finds maximum and sum of exponentials together, rescaling when the maximum moves."
         else:
             text = "Looped: one program walks its row in blocks, once for each level of reduction and once to write."
         return Form("online" if online else "looped", module(text, kernel, *seeds.looped_space(shapes)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from .atoms import Atom, extent_of, leaves
 from .extents import Monomial, Unsupported, product
@@ -101,7 +102,7 @@ class Frame:
     def step(self, term: Term, atoms: Sequence[Atom], by: str) -> str:
         """How far in memory the input moves when the joint index of `atoms` grows by `by`."""
         places = self._places(term)
-        for outer, inner in zip(atoms, atoms[1:], strict=False):
+        for outer, inner in pairwise(atoms):
             if places[outer] != (places[inner][0] * inner.extent, places[inner][1]):
                 raise Unsupported("a dimension that is contracted and does not lie evenly in memory")
         return self._times(by, *places[atoms[-1]])

@@ -14,6 +14,7 @@ from .source import Kernel
 from .stages import Stage
 from .terms import REDUCTIONS, Term, walk
 
+EXTREMES = {"amax": "maximum", "amin": "minimum"}
 MASKS = {"tile": "inside", "row": "", "col": "inside", "scalar": ""}
 
 
@@ -35,7 +36,7 @@ def levels_of(roots: Sequence[Term]) -> list[list[Term]]:
 
 
 def online_pair(levels: list[list[Term]], roots: Sequence[Term]) -> tuple[Term, Term, Term] | None:
-    """(max, sum of exponentials, shift) where both can be found in one pass, rescaling the sum when the maximum moves."""
+    """(max, sum of exponentials, shift) where one pass can find both, rescaling the sum when the maximum moves."""
     if len(levels) < 2 or len(levels[0]) != 1 or len(levels[1]) != 1:
         return None
     (extreme,), (total,) = levels[0], levels[1]
@@ -124,7 +125,7 @@ class Loops:
         if term.op in ("sum", "mean"):
             return f"{name} += {text}"
         carry = ", propagate_nan=tl.PropagateNan.ALL" if drops_nan(term, self.body.roots) else ""
-        return f"{name} = tl.{term.op.removeprefix('a').replace('max', 'maximum').replace('min', 'minimum')}({name}, {text}{carry})"
+        return f"{name} = tl.{EXTREMES[term.op]}({name}, {text}{carry})"
 
     def _online(self, extreme: Term, total: Term, shift: Term) -> None:
         self._hoist([extreme.args[0]])

@@ -17,7 +17,14 @@ from .source import Kernel
 from .stages import Stage, substitute
 from .terms import Algebra, Output, Term, walk
 
-TILE_ORDER = ["# Tiles run down GROUP_M rows before the next column, so that the operands of a band stay in L2.", "in_band = tile % (GROUP_M * tiles_n)", "first = tile // (GROUP_M * tiles_n) * GROUP_M", "height = min(tiles_m - first, GROUP_M)", "tile_m = first + in_band % height", "tile_n = in_band // height"]
+TILE_ORDER = [
+    "# Tiles run down GROUP_M rows before the next column, so that the operands of a band stay in L2.",
+    "in_band = tile % (GROUP_M * tiles_n)",
+    "first = tile // (GROUP_M * tiles_n) * GROUP_M",
+    "height = min(tiles_m - first, GROUP_M)",
+    "tile_m = first + in_band % height",
+    "tile_n = in_band // height",
+]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Where a maximum must carry NaN itself. tl.max drops NaN; in softmax the sum brings it back, in min-max scaling nothing does."""
+"""Where a maximum must carry NaN itself.
+
+tl.max drops NaN, torch.amax does not. In softmax the sum of the row brings NaN back; in min-max scaling nothing does.
+"""
 
 from __future__ import annotations
 

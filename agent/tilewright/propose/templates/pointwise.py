@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .body import Body
 from .express import Writer
 from .frame import Frame
@@ -48,7 +46,7 @@ def _launch(frame: Frame) -> str:
     return frame.n_cols.text(frame.names)
 
 
-def _fill(body: Body, stage: Stage) -> Sequence[str]:
+def _fill(body: Body, stage: Stage) -> list[str]:
     body.compute(body.roots)
     for output in stage.outputs:
         body.store(output, body.masks[body.writer.frame.kind(output.term)])

@@ -1,8 +1,8 @@
 """Search spaces and first guesses: analytic seeds for the target, no measurement behind them yet.
 
-Rules of thumb for Hopper: about 8 KiB of traffic per program for pointwise work and at least 8 waves; one row in registers
-up to 32 Ki elements; a product's accumulator of at most 32,768 float32 elements, 8 warps from 16,384 on, the deepest
-pipeline that fits in shared memory; an IEEE float32 product runs on FMA units and wants small tiles.
+Rules of thumb for Hopper: about 8 KiB of traffic per program for pointwise work and at least 8 waves; one row in
+registers up to 32 Ki elements; a product's accumulator of at most 32,768 float32 elements, 8 warps from 16,384 on, the
+deepest pipeline that fits in shared memory; an IEEE float32 product runs on FMA units and wants small tiles.
 """
 
 from __future__ import annotations

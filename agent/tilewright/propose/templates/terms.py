@@ -17,12 +17,15 @@ from .extents import Monomial, Unsupported
 
 REDUCTIONS = {"sum", "mean", "amax", "amin"}
 POINTWISE = {
-    "abs", "add", "cast", "ceil", "clamp_max", "clamp_min", "cos", "div", "eq", "erf", "exp", "exp2", "expm1", "floor", "ge",
-    "gt", "isinf", "isnan", "le", "log", "log1p", "log2", "logical_and", "logical_not", "logical_or", "lt", "maximum",
-    "minimum", "mul", "ne", "neg", "rsqrt", "sigmoid", "sin", "sqrt", "sub", "tanh", "where",
+    "abs", "add", "cast", "ceil", "clamp_max", "clamp_min", "cos", "div", "eq", "erf", "exp", "exp2", "expm1", "floor",
+    "ge", "gt", "isinf", "isnan", "le", "log", "log1p", "log2", "logical_and", "logical_not", "logical_or", "lt",
+    "maximum", "minimum", "mul", "ne", "neg", "rsqrt", "sigmoid", "sin", "sqrt", "sub", "tanh", "where",
 }  # fmt: skip
 TRUTH = {"eq", "ne", "gt", "ge", "lt", "le", "isinf", "isnan", "logical_and", "logical_not", "logical_or"}
 FLOATS = {"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
+
+
+ONE = Monomial()
 
 
 @dataclass(eq=False)
@@ -39,8 +42,8 @@ class Term:
     """Of an input: the atoms that index each of its own dimensions."""
     starts: tuple[Monomial | None, ...] = ()
     """Of an input: where a slice of each dimension begins."""
-    extent: Monomial = Monomial()
-    """Of a literal extent: its value; of a mean: the count of elements."""
+    extent: Monomial = ONE
+    """Of an extent: its value."""
     kind: str = "float"
     """float, int or bool."""
 
