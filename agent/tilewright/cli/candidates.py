@@ -8,7 +8,7 @@ import difflib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -16,8 +16,12 @@ from .output import OK, REJECTED, CommandError, Json, finish, note
 from .search import checked_box, checked_target
 
 if TYPE_CHECKING:
+    from tilewright.tune import TuneResult
     from tilewright_sandbox.contract import Candidate, Config, ConfigValue, Measured, Rejected, Spec
     from tilewright_sandbox.spec import SpecFolder
+
+SHOWN = 10
+"""Trials on the page of `tune`, best first; with those that have no time."""
 
 SpecName = Annotated[str, typer.Argument(metavar="SPEC", help="A spec's folder, or the name of one under specs/.")]
 CandidateFile = Annotated[
@@ -108,7 +112,7 @@ def tune(
     ):
         result = search_space(parsed, folder.spec, TARGETS[card], build, trials=trials, seed=seed)
     code = OK if result.best is not None else REJECTED
-    finish(_tune_payload(result), lambda: _tune_page(result), as_json=json, code=code)
+    finish(result.model_dump(mode="json"), lambda: _tune_page(result), as_json=json, code=code)
 
 
 def read(spec: str, path: Path) -> tuple[SpecFolder, Candidate | Rejected]:
@@ -159,9 +163,21 @@ def _in_space(name: str, text: str, choices: Sequence[ConfigValue]) -> ConfigVal
     raise CommandError(f"--config {name}={text} is not one of SPACE's values", f"choose from {list(choices)}")
 
 
-def _tune_payload(result: Any) -> dict[str, Any]:
-    return dict(result.model_dump(mode="json"))
+def _tune_page(result: TuneResult) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
 
+    from .pages import modelled
 
-def _tune_page(result: Any) -> None:
-    print(result)
+    console = Console(highlight=False)
+    table = Table("trial", "config", "", "", box=None, pad_edge=False, header_style="dim")
+    timed = sorted((trial for trial in result.trials if trial.value_us is not None), key=lambda trial: trial.rank)
+    for trial in (*timed[:SHOWN], *(trial for trial in result.trials if trial.value_us is None)):
+        table.add_row(str(trial.number), escape(str(trial.config)), modelled(trial.value_us), escape(trial.reason))
+    console.print(table)
+    if result.importance:
+        shares = " · ".join(f"{name} {share:.0%}" for name, share in result.importance.items())
+        console.print(f"what mattered: {escape(shares)}")
+    found = f"best: {result.best}, {modelled(result.value_us)}" if result.best else "no point could be built"
+    console.print(f"{escape(found)} · {result.ended} · {result.seconds:.1f} s · equivalence was not judged")

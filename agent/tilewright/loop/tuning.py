@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tilewright.tune import Build, TrialRecord, tune
 from tilewright.verify import COMPILE_TIMEOUT_S, write_blobs
 from tilewright_sandbox.boxes import choose, client, is_trusted
 from tilewright_sandbox.contract import Candidate, Spec
 from tilewright_sandbox.jobs import BuildJob, BuildRequest, NotBuilt, Outcome
 
-Build = Callable[[Sequence[BuildJob]], Sequence[Outcome]]
+from . import events as ev
+from .comparing import contenders
+from .making import best_point, label
+from .search import Search
+from .state import State
+from .view import CandidateView
+
 WORKER_GONE = frozenset({"timeout", "out_of_memory", "crashed", "oversize", "malformed_reply"})
 """Codes after which a session may have ended."""
 
+STUDY = "study.jsonl"
 FINALISTS = 3
 """Candidates of a round that are tuned."""
 
@@ -49,7 +57,6 @@ def open_tuner(spec: Spec, candidate: Candidate, box: str, target: str, blobs_pa
 
 def tune_best(search: Search, state: State) -> State:
     """Tune the best few that passed the screen. Trials that the journal holds are handed back, not built."""
-    run = search.view.run
     for candidate in contenders(search.view.in_round(state["round"]))[:FINALISTS]:
         if candidate.tuned:
             continue
@@ -57,3 +64,56 @@ def tune_best(search: Search, state: State) -> State:
         with search.budget.spending("tune"):
             search.record(_tune(search, candidate))
     return state
+
+
+def _tune(search: Search, view: CandidateView) -> ev.Tuned:
+    run, candidate = search.view.run, view.candidate
+    earlier = [as_record(event) for event in view.trials]
+
+    def on_trial(trial: TrialRecord) -> None:
+        search.record(ev.TrialEvent(round=view.round, candidate_id=candidate.id, **dict(trial)))
+
+    with open_tuner(run.spec, candidate, search.box, run.target, search.blobs_path) as build:
+
+        def build_batch(jobs: Sequence[BuildJob]) -> Sequence[Outcome]:
+            search.step(f"tuning {label(view)}, {len(view.trials)} trials so far")
+            return build(jobs)
+
+        result = tune(
+            candidate,
+            run.spec,
+            search.target,
+            build_batch,
+            trials=run.options["trials"],
+            seed=run.seed,
+            wall_s=tuning_wall_s(search),
+            study_path=search.path / STUDY,
+            on_trial=on_trial,
+            earlier=earlier,
+            graph=search.view.graph,
+        )
+    config, value_us = result.best, result.value_us
+    if config is None or value_us is None:  # time ran out before the first trial: what was built already stands
+        config, value_us = best_point(view)
+    return ev.Tuned(
+        round=view.round,
+        candidate_id=candidate.id,
+        config=config,
+        value_us=value_us,
+        trials=len(result.trials),
+        importance=result.importance,
+        seconds=result.seconds,
+    )
+
+
+def as_record(event: ev.TrialEvent) -> TrialRecord:
+    return TrialRecord.model_validate(event.model_dump(include=set(TrialRecord.model_fields)))
+
+
+def tuning_wall_s(search: Search) -> float | None:
+    """What is left of the minutes, less what the winner's full judgement is expected to take."""
+    left_s = search.budget.remaining_wall_s()
+    if left_s is None:
+        return None
+    full_s = 3 * search.budget.longest_s.get("judge", 0.0) + search.budget.longest_s.get("build", 0.0)
+    return max(0.0, left_s - full_s)
