@@ -61,7 +61,7 @@ def accept(run_path: Path, *, reason: str = "") -> ev.Accepted | ev.AcceptanceRe
         best, point = view.best, view.best_compared
         if found or best is None or point is None or point.config is None:
             return journal.append(ev.AcceptanceRefused(candidate_id=best.id if best else None, obstacles=found))
-        folder = load_spec(Path(view.run.spec_path))
+        folder = load_spec(Path(view.run.spec_path).resolve())
         with JudgeProcess() as judge:
             verdict = verify(
                 folder,

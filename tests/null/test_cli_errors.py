@@ -69,8 +69,8 @@ MISTAKES = [
     ("nonsense", "No such command 'nonsense'"),
     ("optimize", "Missing argument 'SPEC'"),
     ("optimize softmax --ronds 3", "No such option: --ronds"),
-    ("optimize softmax --rounds 0", "0 is not in the range"),
-    ("optimize softmax --budget-usd -1", "not in the range"),
+    ("optimize softmax --rounds 0", "'--rounds'"),
+    ("optimize softmax --budget-usd -1", "'--budget-usd'"),
     ("optimize softmax --sandbox cellar", "--sandbox cellar is no box — give auto, docker, bubblewrap or process"),
     ("optimize softmax --target sm_13", "--target sm_13 is not known; there are auto, sm_80"),
     ("optimize softmax --proposer oracle", "no proposer is named 'oracle'; there is: templates"),
@@ -78,7 +78,7 @@ MISTAKES = [
     ("spec check nowhere/at/all", "there is no such spec"),
     ("verify softmax no_such_file.py", "no_such_file.py: No such file or directory — give the path"),
     ("verify softmax . --json", ".: Is a directory — give the path"),
-    ("tune softmax kernel.py --trials 0", "not in the range"),
+    ("tune softmax kernel.py --trials 0", "'--trials'"),
     ("resume", "there is no run in"),
     ("report 2026", "there is no run in"),
     ("review latest --approve --stop", "more than one decision"),
@@ -98,7 +98,9 @@ def test_mistakes_exit_2_with_one_line_that_says_what_and_how_to_mend(
     assert message in streams.err
     assert streams.err.count("\n") == 1
     assert "Traceback" not in streams.err
-    assert message in str(one_object(streams.out)["error"])
+    error = one_object(streams.out)["error"]
+    assert isinstance(error, dict)
+    assert message in f"{error['message']} — {error['fix']}"
     assert not (tmp_path / "runs").exists()
 
 

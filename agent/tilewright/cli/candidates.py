@@ -14,6 +14,7 @@ import typer
 
 from .output import OK, REJECTED, CommandError, Json, finish, note
 from .search import checked_box, checked_target
+from .specs import read_spec
 
 if TYPE_CHECKING:
     from tilewright.tune import TuneResult
@@ -118,9 +119,8 @@ def tune(
 def read(spec: str, path: Path) -> tuple[SpecFolder, Candidate | Rejected]:
     """The spec and the candidate in the file. CommandError where there is no such file."""
     from tilewright_sandbox.candidate import parse_candidate
-    from tilewright_sandbox.spec import find_spec, load_spec
 
-    folder = load_spec(find_spec(spec))
+    folder = read_spec(spec)
     try:
         source = path.read_bytes()
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from .output import INTERRUPTED, OK, REJECTED, USAGE, CommandError, Json, finish, note
+from .specs import read_spec
 
 if TYPE_CHECKING:
     from tilewright.loop.events import Limits
@@ -43,9 +44,8 @@ def optimize(
     from tilewright.loop.budget import limits_from
     from tilewright.loop.folder import runs_root
     from tilewright.loop.runner import Options, start_run
-    from tilewright_sandbox.spec import find_spec, load_spec
 
-    folder = load_spec(find_spec(spec))
+    folder = read_spec(spec)
     options = Options(
         limits=limits_from(rounds, budget_minutes, budget_gpu_seconds, budget_usd),
         target=checked_target(target),

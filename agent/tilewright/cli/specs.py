@@ -16,6 +16,16 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Write, check and list specs.", no_args_is_help=True)
 
 
+def read_spec(word: str) -> SpecFolder:
+    """The spec that a person names, at a path that holds in every working folder. SpecError says it as they did."""
+    from dataclasses import replace
+
+    from tilewright_sandbox.spec import find_spec, load_spec
+
+    folder = load_spec(find_spec(word))
+    return replace(folder, path=folder.path.resolve())
+
+
 @app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Lower-case letters, digits and underscores.")],
@@ -40,11 +50,10 @@ def check(
     from tilewright.judge import JudgeProcess
     from tilewright.loop.preparing import judge_answer
     from tilewright_sandbox.jobs import AuditReport, AuditRequest
-    from tilewright_sandbox.spec import find_spec, load_spec
 
-    folder = load_spec(find_spec(spec))
+    folder = read_spec(spec)
     with JudgeProcess() as judge:
-        reply = judge.request(AuditRequest(spec_path=str(folder.path.resolve()), seed=seed))
+        reply = judge.request(AuditRequest(spec_path=str(folder.path), seed=seed))
     report = judge_answer(reply, AuditReport, str(folder.path))
     payload = {"spec": folder.spec.name, "sound": report.sound, **report.model_dump(mode="json")}
     finish(payload, lambda: _page(folder, report), as_json=json, code=OK if report.sound else USAGE)

@@ -99,7 +99,7 @@ def start_run(spec_folder: SpecFolder, options: Options, root: Path) -> Path:
 
 def _spec_of(view: RunView) -> SpecFolder:
     """The spec's folder as it is now; SpecError where it is not what the run began with."""
-    folder = load_spec(Path(view.run.spec_path))
+    folder = load_spec(Path(view.run.spec_path).resolve())
     if folder.spec.sha256 != view.run.spec.sha256:
         raise SpecError(
             f"the spec has changed since {view.run.id} began",
