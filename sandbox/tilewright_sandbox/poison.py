@@ -23,18 +23,14 @@ _INFINITY: dict[Dtype, bytes] = {
 def poison_word(poison: Poison, dtype: Dtype) -> bytes:
     """Eight bytes of poison for elements of `dtype`.
 
-    nan: all bits set, a NaN in every float dtype and −1 in signed integers. inf: +∞; for integers their greatest value.
-    large: bytes 0x7b, 1.3e36 in float32 and 61,280 in float16, 123 repeated in integers. zero: zeros.
+    nan: all bits set, a NaN in every float dtype and −1 in signed integers. large: bytes 0x7b, 1.3e36 in float32 and
+    61,280 in float16. zero: zeros. These three are the same bytes whatever the dtype. inf: +∞, or the greatest integer.
     """
-    if poison == "nan":
-        element = b"\x01" if dtype == "bool" else b"\xff"
-    elif poison == "inf":
-        integer = b"\x01" if dtype == "bool" else b"\xff" * (DTYPE_BYTES[dtype] - 1) + b"\x7f"
-        element = _INFINITY.get(dtype, b"\xff" if dtype == "uint8" else integer)
-    elif poison == "large":
-        element = b"\x01" if dtype == "bool" else b"\x7b"
+    if poison == "inf":
+        greatest = b"\xff" if dtype == "uint8" else b"\xff" * (DTYPE_BYTES[dtype] - 1) + b"\x7f"
+        element = _INFINITY.get(dtype, greatest)
     else:
-        element = b"\x00"
+        element = {"nan": b"\xff", "large": b"\x7b", "zero": b"\x00"}[poison]
     return element * (WORD_BYTES // len(element))
 
 

@@ -57,6 +57,11 @@ def test_a_bwrap_that_fails_is_reported_with_its_own_words(tmp_path: Path, monke
     assert "user namespaces" in report.fix
 
 
+def test_a_bwrap_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_path(tmp_path, "echo 'bwrap: Unknown option --disable-userns' >&2; exit 1", monkeypatch)
+    assert "0.8" in BubblewrapBox().probe().fix
+
+
 def test_names() -> None:
     with pytest.raises(SandboxUnavailable, match="docker box cannot be used"):
         choose("docker", trusted=True)

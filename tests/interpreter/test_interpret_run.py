@@ -198,6 +198,22 @@ def run(x):
     assert np.frombuffer(blobs["output:y0"], np.float32).tolist() == [0.0] + [1.0] * 15
 
 
+def test_a_workspace_of_an_unusual_dtype(worker: FramedProcess) -> None:
+    body = "def run(x):\n    w = torch.empty(5, dtype=torch.uint32, device='cuda')\n    return torch.zeros_like(x)\n"
+    reply, blobs = interpret(worker, HEAD + body, np.ones((2, 8), np.float32), poison="inf")
+    assert isinstance(reply, Interpreted), reply
+    assert first_overwritten("inf", "uint8", blobs["margin:t0"]) is None
+
+
+def test_nothing_to_compute(worker: FramedProcess) -> None:
+    body = "def run(x):\n    return torch.empty_like(x)[:0], x[:0].contiguous()\n"
+    x = np.ones((2, 8), np.float32)
+    reply, blobs = interpret(worker, HEAD + body, x, spec_of(x.shape, outputs=2))
+    assert isinstance(reply, Interpreted), reply
+    assert [array.shape for array in reply.outputs] == [(0, 8), (0, 8)]
+    assert blobs["output:y1"] == b""
+
+
 REFUSALS = {
     "return x * 2": ("policy", "aten_not_allowed"),
     "return torch.softmax(x, 1)": ("policy", "aten_not_allowed"),

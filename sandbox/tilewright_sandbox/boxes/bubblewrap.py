@@ -103,7 +103,8 @@ class BubblewrapBox:
             )
         if tried.returncode:
             said = tried.stderr.strip().splitlines()[-1:] or [f"exit code {tried.returncode}"]
-            return self._unusable(f"bwrap cannot make a box: {said[0]}", USER_NAMESPACES)
+            fix = "install bubblewrap 0.8 or later" if "Unknown option" in tried.stderr else USER_NAMESPACES
+            return self._unusable(f"bwrap cannot make a box: {said[0]}", fix)
         return BoxReport(name="bubblewrap", usable=True, isolates=True, version=version)
 
     def start(self, role: Role) -> Session:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..contract import Dtype
+from ..contract import DTYPE_BYTES, Dtype
 from ..poison import WORD_BYTES, Poison, poison_bytes
 
 ALIGNMENT_BYTES = 256
@@ -22,9 +22,14 @@ Layout = Literal["contiguous", "strided", "offset"]
 Bytes = npt.NDArray[np.uint8]
 
 
-def dtype_name(dtype: torch.dtype) -> Dtype:
-    """`torch.float32` → `float32`. KeyError text where the contract has no such dtype is left to pydantic."""
-    return str(dtype).removeprefix("torch.")  # type: ignore[return-value]
+def dtype_name(dtype: torch.dtype) -> str:
+    """`torch.float32` → `float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+def _poison_dtype(dtype: torch.dtype) -> Dtype:
+    """The dtype whose poison fills an allocation: its own, or bytes where the contract does not have it."""
+    return next((known for known in DTYPE_BYTES if known == dtype_name(dtype)), "uint8")
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -105,7 +110,7 @@ class Arenas:
         return moved
 
     def _add(self, name: str, payload_bytes: int, dtype: torch.dtype) -> Arena:
-        arena = Arena(name, payload_bytes, self.margin_bytes, self.poison, dtype_name(dtype))
+        arena = Arena(name, payload_bytes, self.margin_bytes, self.poison, _poison_dtype(dtype))
         self.all.append(arena)
         at = bisect_right(self._starts, arena.start)
         self._starts.insert(at, arena.start)

@@ -62,7 +62,7 @@ class Interpreter:
         return _answer(request, inputs, outputs, log, time.monotonic() - started)
 
     def _prepare(self, request: InterpretRequest) -> None:
-        if self._target is None:
+        if self._target != request.target:
             self._target = request.target
             fake_cuda.install(request.target)
             interpreter_hooks.install()
