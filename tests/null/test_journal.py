@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.loop import events as ev
-from tilewright.loop.journal import FILE, Journal, JournalError, read_journal
+from tilewright.loop.journal import FILE, Journal, JournalError, is_at_work, read_journal
 from tilewright.loop.view import advance, fold
 from tilewright_sandbox.contract import (
     Axis,
@@ -187,8 +187,11 @@ def test_event_about_an_unknown_candidate_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    with Journal(tmp_path), pytest.raises(JournalError, match="at work in another process"):
-        Journal(tmp_path)
+    with Journal(tmp_path):
+        assert is_at_work(tmp_path)
+        with pytest.raises(JournalError, match="at work in another process"):
+            Journal(tmp_path)
+    assert not is_at_work(tmp_path)
     with Journal(tmp_path):
         pass
 

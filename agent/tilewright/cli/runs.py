@@ -19,7 +19,7 @@ def list_all(json: Json = False) -> None:
 
 def summary(path: Path) -> dict[str, Any]:
     """One run in a row. A journal that cannot be read is said to be so; the others are listed all the same."""
-    from tilewright.loop.journal import JournalError, read_journal
+    from tilewright.loop.journal import JournalError, is_at_work, read_journal
     from tilewright.loop.view import fold
 
     try:
@@ -27,10 +27,11 @@ def summary(path: Path) -> dict[str, Any]:
     except JournalError as error:
         return {"run": path.name, "status": "unreadable", "spec": None, "reason": str(error), "path": str(path)}
     best = view.best_compared
+    killed = view.status == "running" and not is_at_work(path)
     return {
         "run": view.run.id,
         "spec": view.run.spec.name,
-        "status": view.status,
+        "status": "killed" if killed else view.status,
         "target": view.run.target,
         "rounds": view.round,
         "candidates": len(view.candidates),
@@ -65,7 +66,9 @@ def _page(rows: list[dict[str, Any]]) -> None:
 def report(run: RunName = "latest", json: Json = False) -> None:
     """Write report.html of a run, from its journal alone."""
     from tilewright.loop.folder import find_run
+
+    run_path = find_run(run)
     from tilewright.report import write_report
 
-    path = write_report(find_run(run))
+    path = write_report(run_path)
     finish({"report": str(path)}, lambda: print(path), as_json=json)

@@ -111,7 +111,6 @@ def work(
 ) -> NoReturn:
     """Drive the run with progress on stderr, and end with its outcome."""
     from tilewright.loop.runner import Watcher, drive
-    from tilewright.report import write_report
 
     from .progress import Progress
 
@@ -121,9 +120,15 @@ def work(
     unfinished = view.stopped is not None and view.published is None
     if unfinished:
         note(f"go on with: tilewright resume {view.run.id}")
-    report = None if unfinished else write_report(run_path)
+    report = None if unfinished else _write_report(run_path)
     status = status_of(view)
     finish(outcome(run_path, view, report), lambda: _page(run_path, view, report), as_json=as_json, code=EXIT[status])
+
+
+def _write_report(run_path: Path) -> Path:
+    from tilewright.report import write_report
+
+    return write_report(run_path)
 
 
 def status_of(view: RunView) -> str:

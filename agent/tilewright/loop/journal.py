@@ -65,6 +65,16 @@ def read_journal(run_path: Path) -> list[AnyEvent]:
     return list(_parse(path, data[: _complete(data)]))
 
 
+def is_at_work(run_path: Path) -> bool:
+    """Whether a process holds the run's journal."""
+    with (run_path / FILE).open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 class Journal:
     """The one writer of a run. Use as a context manager."""
 
