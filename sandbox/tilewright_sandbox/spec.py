@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from .contract import Spec
-from .spec_toml import SpecError, parse_spec_toml
+from .spec_error import Lines, SpecError
+from .spec_reference import check_reference
+from .spec_toml import fit_name, parse_spec_toml
 
 __all__ = ["SpecError", "SpecFolder", "find_spec", "list_specs", "load_spec", "scaffold_spec"]
-
-MODULE_LEVEL = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Assign, ast.AnnAssign)
-IMPORTS = ("__future__", "torch", "math", "typing", "collections")
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise SpecError(f"cannot be read: {error.strerror}", path, None, "check the path and its permissions") from None
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise SpecError("not UTF-8", path, line, "save the file as UTF-8") from None
@@ -59,43 +57,12 @@ def load_spec(path: Path | str) -> SpecFolder:
     text = _read(folder / "spec.toml")
     reference = _read(folder / "reference.py")
     spec = parse_spec_toml(text, folder / "spec.toml", hashlib.sha256(reference.encode()).hexdigest())
-    _check_reference(reference, spec, folder / "reference.py")
+    if spec.name != folder.resolve().name:
+        raise SpecError(f'name is "{spec.name}", the folder is "{folder.resolve().name}"', folder / "spec.toml",
+                        Lines.read(text).at("name"), "give both the same name")  # fmt: skip
+    check_reference(reference, spec, folder / "reference.py")
     notes = folder / "notes.md"
     return SpecFolder(folder, spec, reference, _read(notes) if notes.is_file() else "")
-
-
-def _check_reference(source: str, spec: Spec, file: Path) -> None:
-    try:
-        tree = ast.parse(source, str(file))
-    except SyntaxError as error:
-        raise SpecError(f"syntax error: {error.msg}", file, error.lineno, "mend the Python on that line") from None
-    except ValueError as error:
-        raise SpecError(f"cannot be parsed: {error}", file, 1, "remove the NUL bytes") from None
-    for statement in tree.body:
-        docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if not docstring and not isinstance(statement, MODULE_LEVEL):
-            raise SpecError("a statement at module level that is neither import, constant nor function", file,
-                            statement.lineno, "move it into reference()")  # fmt: skip
-        modules = []
-        if isinstance(statement, ast.Import):
-            modules = [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom):
-            modules = [statement.module or "."]
-        for module in modules:
-            if module.split(".")[0] not in IMPORTS:
-                raise SpecError(
-                    f'imports "{module}"', file, statement.lineno, "a reference is plain PyTorch: torch, math"
-                )
-    functions = [s for s in tree.body if isinstance(s, ast.FunctionDef) and s.name == "reference"]
-    wanted = ", ".join(i.name for i in spec.inputs)
-    if not functions:
-        raise SpecError("there is no function `reference`", file, 1, f"define: def reference({wanted}): …")
-    function = functions[-1]
-    arguments = function.args
-    given = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or given != [i.name for i in spec.inputs]:
-        raise SpecError(f"reference({', '.join(given)}) does not take the spec's inputs in order", file,
-                        function.lineno, f"define: def reference({wanted}): …")  # fmt: skip
 
 
 def find_spec(name_or_path: str | Path, root: Path | None = None) -> Path:
@@ -103,11 +70,12 @@ def find_spec(name_or_path: str | Path, root: Path | None = None) -> Path:
     path = Path(name_or_path)
     if path.name == "spec.toml":
         path = path.parent
+    specs = (root or Path.cwd()) / "specs"
+    by_name = specs / path
+    if len(path.parts) == 1 and by_name.is_dir() and not (path / "spec.toml").is_file():
+        return by_name
     if path.is_dir():
         return path
-    specs = (root or Path.cwd()) / "specs"
-    if len(path.parts) == 1 and (specs / path).is_dir():
-        return specs / path
     names = [folder.name for folder in list_specs(specs)]
     close = difflib.get_close_matches(path.name, names, 3, 0.5)
     mend = (
@@ -124,12 +92,12 @@ def list_specs(root: Path) -> tuple[Path, ...]:
 def scaffold_spec(name: str, into: Path) -> Path:
     """Write a complete, commented, valid spec to `into/name`. SpecError if the name is unfit or the folder exists."""
     folder = into / name
-    if folder.exists():
-        raise SpecError("the folder exists already", folder, None, "choose another name, or remove it")
-    if not (name.isidentifier() and name == name.lower()):
+    if not fit_name(name):
         raise SpecError(
             f'"{name}" is no name for a spec', folder, None, "lower-case letters, digits and _, such as my_op"
         )
+    if folder.exists():
+        raise SpecError("the folder exists already", folder, None, "choose another name, or remove it")
     reference = _REFERENCE
     toml = _SPEC.replace("NAME", name)
     parse_spec_toml(toml, folder / "spec.toml", hashlib.sha256(reference.encode()).hexdigest())

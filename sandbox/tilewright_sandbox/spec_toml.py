@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
+import json
 import keyword
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,60 +26,18 @@ from .contract import (
     Workload,
     resolve_shape,
 )
+from .spec_error import Lines, SpecError, nearest
 
 TABLES = ("schema", "name", "summary", "op", "axes", "inputs", "outputs", "accept", "workloads")
 TENSOR_KEYS = ("shape", "dtype", "fill", "below", "low", "high", "static")
 FILLS = ("normal", "uniform", "index")
 MAX_TENSOR_BYTES = 1 << 40
-IDENTIFIER = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
-
-
-class SpecError(Exception):
-    """A defect of a spec: what, where and how to mend it. Printed as `file:line: message — fix`."""
-
-    def __init__(self, message: str, file: Path | str = "", line: int | None = None, fix: str = "") -> None:
-        self.message, self.file, self.line, self.fix = message, str(file), line, fix
-        where = f"{file}:{line}" if line else str(file)
-        super().__init__((f"{where}: " if where else "") + message + (f" — {fix}" if fix else ""))
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Where each table and key of a TOML text stands. Values are read by tomllib; only places are found here."""
-
-    of: dict[tuple[str | int, ...], int] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, text: str) -> Lines:
-        of: dict[tuple[str | int, ...], int] = {}
-        table: tuple[str | int, ...] = ()
-        counts: dict[str, int] = {}
-        for number, line in enumerate(text.splitlines(), 1):
-            if header := re.match(r"\s*\[\[\s*([^\]]+?)\s*\]\]", line):
-                name = header[1]
-                table = (name, counts.get(name, 0))
-                counts[name] = counts.get(name, 0) + 1
-                of[table] = number
-            elif header := re.match(r"\s*\[\s*([^\]]+?)\s*\]", line):
-                table = tuple(part.strip().strip("\"'") for part in header[1].split("."))
-                of.setdefault(table, number)
-            elif key := re.match(r"""\s*["']?([A-Za-z0-9_\-]+)["']?\s*=""", line):
-                of.setdefault((*table, key[1]), number)
-        return cls(of)
-
-    def at(self, *path: str | int) -> int | None:
-        """Line of the path, or of the nearest table or key that encloses it."""
-        for length in range(len(path), 0, -1):
-            if path[:length] in self.of:
-                return self.of[path[:length]]
-        return None
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """` did you mean "x"?`, or the list of what is allowed."""
-    known = sorted(words)
-    close = difflib.get_close_matches(word, known, 1, 0.6)
-    return f'did you mean "{close[0]}"?' if close else "use one of: " + ", ".join(known)
+MENDS = {
+    "min_speedup": "use a number ≥ 1, such as 1.05",
+    "deterministic": "write true or false",
+    "grad": 'name tensor inputs, such as ["x"]',
+}
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Reader:
@@ -89,7 +47,7 @@ class _Reader:
         self.document, self.file, self.lines = document, file, lines
 
     def fail(self, message: str, *path: str | int, fix: str = "") -> SpecError:
-        return SpecError(message, self.file, self.lines.at(*path), fix)
+        return SpecError(message, self.file, self.lines.at(*path) or 1, fix)
 
     def known(self, keys: Iterable[str], allowed: Iterable[str], what: str, *path: str | int) -> None:
         allowed = tuple(allowed)
@@ -114,7 +72,7 @@ class _Reader:
         return value
 
     def identifier(self, name: str, what: str, *path: str | int) -> None:
-        if not IDENTIFIER.match(name) or keyword.iskeyword(name):
+        if not IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):
             raise self.fail(f'{what} "{name}" is not a Python name', *path, fix="use letters, digits and _")
 
     def axes(self) -> dict[str, Axis]:
@@ -146,15 +104,17 @@ class _Reader:
                 )
             if value["min"] < 1:
                 raise self.fail(f'axis "{name}" admits {value["min"]}', *here, fix="an extent is at least 1")
-            try:
-                axes[name] = Axis(**value)
-            except ValidationError as error:
-                raise self.fail(f'axis "{name}": {_first(error)}', *here, fix="make min ≤ max") from None
-            if not any(
-                axes[name].admits(v)
-                for v in range(axes[name].min, min(axes[name].max, axes[name].min + axes[name].multiple_of) + 1)
-            ):
-                raise self.fail(f'axis "{name}" admits no value', *here, fix="widen min and max, or lower multiple_of")
+            if value["min"] > value["max"]:
+                raise self.fail(
+                    f'axis "{name}" has min {value["min"]} above max {value["max"]}', *here, fix="swap them"
+                )
+            multiple_of = value.get("multiple_of", 1)
+            if type(multiple_of) is not int or multiple_of < 1:
+                raise self.fail(f'multiple_of of axis "{name}" is {multiple_of!r}', *here, fix="use an integer ≥ 1")
+            axes[name] = Axis.model_validate(value)
+            if value["max"] // multiple_of * multiple_of < value["min"]:
+                raise self.fail(f'axis "{name}" admits no value: {describe_axis(axes[name])}', *here,
+                                fix="widen it, or lower multiple_of")  # fmt: skip
         return axes
 
     def shape(self, value: object, axes: Mapping[str, Axis], what: str, *path: str | int) -> tuple[Dim, ...]:
@@ -172,7 +132,7 @@ class _Reader:
         dtype = value.get("dtype")
         if dtype is None:
             raise self.fail(f"{what} has no dtype", *path, fix='add: dtype = "bfloat16"')
-        if dtype not in DTYPE_BYTES:
+        if not isinstance(dtype, str) or dtype not in DTYPE_BYTES:
             raise self.fail(f"{what} has the unknown dtype {dtype!r}", *path, fix=nearest(str(dtype), DTYPE_BYTES))
         return dtype
 
@@ -187,9 +147,12 @@ class _Reader:
                 raise self.fail(f"{what} must be a table", *here, fix=form)
             if "value" in value:
                 self.known(value, ("value",), f"scalar {what}", *here)
-                if not isinstance(value["value"], bool | int | float | str):
-                    raise self.fail(f"value of {what} must be a number, a boolean or a string", *here)
-                inputs.append(ScalarInput(name=name, value=value["value"]))
+                scalar = value["value"]
+                finite = not isinstance(scalar, float) or math.isfinite(scalar)
+                if not (isinstance(scalar, bool | int | float | str) and finite):
+                    raise self.fail(f"value of {what} must be a finite number, a boolean or a string", *here,
+                                    fix=f"write: {name} = {{ value = 1e-6 }}")  # fmt: skip
+                inputs.append(ScalarInput(name=name, value=scalar))
                 continue
             self.known(value, TENSOR_KEYS, what, *here)
             if "shape" not in value:
@@ -218,23 +181,18 @@ class _Reader:
         if isinstance(below, str) and below not in axes:
             raise self.fail(f'{what}: below names an unknown axis "{below}"', *here, fix=nearest(below, axes))
         if below is not None and not isinstance(below, str) and (type(below) is not int or below < 1):
-            raise self.fail(f"{what}: below must be an axis or an integer ≥ 1", *here)
-        bounds: dict[str, float | None] = {}
+            raise self.fail(f"{what}: below is {below!r}", *here, fix="use an axis or an integer ≥ 1")
         for key in ("low", "high"):
-            bounds[key] = value.get(key)
-            if bounds[key] is not None and (isinstance(value[key], bool) or not isinstance(value[key], int | float)):
-                raise self.fail(f"{what}: {key} must be a number", *here)
-        low, high = bounds["low"], bounds["high"]
+            bound = value.get(key, 0.0)
+            if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
+                raise self.fail(f"{what}: {key} is {bound!r}", *here, fix=f"use a finite number, or leave {key} out")
+            if integral and key in value:
+                raise self.fail(f"{what}: {key} does not fit dtype {dtype}", *here, fix="integers take below alone")
+        low, high = value.get("low"), value.get("high")
         if low is not None and high is not None and not low < high:
             raise self.fail(f"{what}: low {low} is not below high {high}", *here, fix="swap them")
         if not isinstance(value.get("static", False), bool):
-            raise self.fail(f"{what}: static must be true or false", *here)
-        extents = resolve_shape(shape, {axis: domain.max for axis, domain in axes.items()})
-        size = DTYPE_BYTES[dtype]
-        for extent in extents:
-            size *= extent
-        if size > MAX_TENSOR_BYTES * 1024:
-            raise self.fail(f"{what} may have {size / 2**40:.0f} TiB", *here, fix="lower max of its axes")
+            raise self.fail(f"{what}: static is {value['static']!r}", *here, fix="write true or false")
         return TensorInput(name=name, shape=shape, dtype=dtype, fill=fill, index_below=below, low=low, high=high,
                            static=value.get("static", False))  # fmt: skip
 
@@ -255,7 +213,7 @@ class _Reader:
     def accept(self, inputs: tuple[Input, ...]) -> Accept:
         value = self.document.get("accept", {})
         if not isinstance(value, dict):
-            raise self.fail("[accept] must be a table", "accept")
+            raise self.fail("[accept] must be a table", "accept", fix="write: [accept]")
         self.known(value, Accept.model_fields, "[accept]", "accept")
         tensors = [i.name for i in inputs if isinstance(i, TensorInput)]
         for name in value.get("grad", []) if isinstance(value.get("grad", []), list) else []:
@@ -263,14 +221,18 @@ class _Reader:
                 raise self.fail(
                     f"grad names no tensor input: {name!r}", "accept", "grad", fix=nearest(str(name), tensors)
                 )
+        for key in ("baselines", "layouts"):
+            if value.get(key) == []:
+                raise self.fail(f"accept.{key} is empty", "accept", key, fix=f"name one, or leave {key} out")
         try:
-            return Accept.model_validate(value, strict=False)
+            return Accept.model_validate_json(json.dumps(value, default=str), strict=True)
         except ValidationError as error:
-            key = str(error.errors()[0]["loc"][0])
+            defect = error.errors()[0]
+            key = str(defect["loc"][0])
             allowed = get_args(Accept.model_fields[key].annotation)
             choices = [word for part in allowed for word in get_args(part) or (part,) if isinstance(word, str)]
-            mend = nearest(str(error.errors()[0]["input"]), choices) if choices else ""
-            raise self.fail(f"accept.{key}: {_first(error)}", "accept", key, fix=mend) from None
+            mend = MENDS.get(key) or nearest(str(defect["input"]), choices)
+            raise self.fail(f"accept.{key} is {defect['input']!r}", "accept", key, fix=mend) from None
 
     def workloads(self, axes: Mapping[str, Axis]) -> tuple[Workload, ...]:
         tables = self.document.get("workloads")
@@ -281,7 +243,7 @@ class _Reader:
             here = ("workloads", number)
             what = f"workload {number + 1}"
             if not isinstance(table, dict):
-                raise self.fail(f"{what} must be a [[workloads]] table", *here)
+                raise self.fail(f"{what} must be a table", *here, fix="write: [[workloads]]")
             self.known(table, ("role", "axes", "weight"), what, *here)
             role = table.get("role")
             if role not in ("tune", "bench"):
@@ -292,13 +254,15 @@ class _Reader:
                 )
                 raise self.fail(f"{what} has the role {role!r}", *here, "role", fix=f'use "tune" or "bench"; {mend}')
             weight = table.get("weight", 1)
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
                 raise self.fail(f"{what} has the weight {weight!r}", *here, "weight", fix="use a number above 0")
             bound = {name: axis.min for name, axis in axes.items() if axis.min == axis.max}
             given = table.get("axes", {})
             if not isinstance(given, dict):
                 raise self.fail(f"axes of {what} must be a table", *here, "axes", fix="write: axes = { rows = 4096 }")
-            self.known(given, axes, f"axes of {what}", *here, "axes")
+            for axis in given:
+                if axis not in axes:
+                    raise self.fail(f'{what} binds an unknown axis "{axis}"', *here, "axes", fix=nearest(axis, axes))
             for name, extent in given.items():
                 if type(extent) is not int or not axes[name].admits(extent):
                     raise self.fail(f'{what} binds axis "{name}" to {extent!r}, outside its domain', *here, "axes",
@@ -320,9 +284,19 @@ class _Reader:
                 )
         return tuple(workloads)
 
+    def sizes(self, spec: Spec) -> None:
+        """No tensor of a workload is absurdly large."""
+        for number, workload in enumerate(spec.workloads):
+            tensors: list[TensorInput | TensorOutput] = [*spec.tensor_inputs, *spec.outputs]
+            for tensor in tensors:
+                size = DTYPE_BYTES[tensor.dtype] * math.prod(resolve_shape(tensor.shape, workload.axes))
+                if size > MAX_TENSOR_BYTES:
+                    raise self.fail(f'workload {number + 1} makes "{tensor.name}" {size / 2**40:.1f} TiB', "workloads",
+                                    number, "axes", fix="bind its axes to smaller extents")  # fmt: skip
+
     def spec(self, reference_sha256: str) -> Spec:
         schema = self.document.get("schema")
-        if schema != 1:
+        if type(schema) is not int or schema != 1:
             newer = type(schema) is int and schema > 1
             mend = "upgrade tilewright" if newer else "write: schema = 1"
             raise self.fail(
@@ -330,7 +304,7 @@ class _Reader:
             )
         self.known(self.document, TABLES, "spec.toml")
         name = self.text("name")
-        if not re.match(r"^[a-z][a-z0-9_]*$", name):
+        if not fit_name(name):
             raise self.fail(f'name "{name}" must be lower-case letters, digits and _', "name", fix='such as "my_op"')
         axes = self.axes()
         inputs = self.inputs(axes)
@@ -345,9 +319,16 @@ class _Reader:
         for axis in axes:
             if axis not in used:
                 raise self.fail(f'axis "{axis}" is in no shape', "axes", axis, fix="use it in a shape, or remove it")
-        return Spec(name=name, summary=self.text("summary"), op=self.text("op", name), axes=axes, inputs=inputs,
+        spec = Spec(name=name, summary=self.text("summary"), op=self.text("op", name), axes=axes, inputs=inputs,
                     outputs=outputs, accept=self.accept(inputs), workloads=self.workloads(axes),
                     reference_sha256=reference_sha256)  # fmt: skip
+        self.sizes(spec)
+        return spec
+
+
+def fit_name(name: str) -> bool:
+    """Whether a spec may have this name: lower-case letters, digits and _, and no keyword of Python."""
+    return bool(re.fullmatch(r"[a-z][a-z0-9_]*", name)) and not keyword.iskeyword(name)
 
 
 def describe_axis(axis: Axis) -> str:
@@ -355,11 +336,6 @@ def describe_axis(axis: Axis) -> str:
         return "one of " + ", ".join(map(str, axis.choices))
     multiple = f", multiples of {axis.multiple_of}" if axis.multiple_of > 1 else ""
     return f"{axis.min}…{axis.max}{multiple}"
-
-
-def _first(error: ValidationError) -> str:
-    message = error.errors()[0]["msg"]
-    return message.removeprefix("Value error, ")
 
 
 def parse_spec_toml(text: str, file: Path, reference_sha256: str) -> Spec:
