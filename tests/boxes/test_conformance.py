@@ -83,7 +83,11 @@ def run(x):
         except BaseException:
             pass
 """
-CRASHER = "import os, signal\ndef run(x):\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+ENDS = {
+    "import os, signal\ndef run(x):\n    os.kill(os.getpid(), signal.SIGSEGV)\n": ("crashed", "SIGSEGV"),
+    "import os\ndef run(x):\n    os._exit(0)\n": ("crashed", "exit code 0"),
+    "import torch\ndef run(x):\n    return torch.empty(1 << 42, dtype=torch.int8)\n": ("out_of_memory", "memory"),
+}
 
 
 @pytest.fixture(scope="module", params=BOXES, ids=lambda box: box.name)
@@ -213,12 +217,14 @@ def test_a_hang_and_its_grandchild_end_at_the_deadline(box: Box, private_tmp: Pa
     assert not list(private_tmp.iterdir())
 
 
-def test_a_crash_is_a_rejection_with_its_signal(box: Box, private_tmp: Path) -> None:
+@pytest.mark.parametrize("source", ENDS, ids=["signal", "exit", "memory"])
+def test_a_bad_end_is_a_rejection_that_says_which(box: Box, source: str, private_tmp: Path) -> None:
     session = box.start("interpret")
-    reply, blobs = client.interpret(session, request_for(CRASHER), {"x": bytes(4096)})
+    reply, blobs = client.interpret(session, request_for(source), {"x": bytes(4096)})
     session.close()
     assert isinstance(reply, InterpretFailed)
-    assert (reply.rejected.stage, reply.rejected.code) == ("launch", "crashed")
-    assert "SIGSEGV" in reply.rejected.message
+    code, words = ENDS[source]
+    assert (reply.rejected.stage, reply.rejected.code) == ("launch", code)
+    assert words in reply.rejected.message
     assert blobs == {}
     assert not list(private_tmp.iterdir())

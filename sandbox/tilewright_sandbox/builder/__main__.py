@@ -20,14 +20,16 @@ from .. import wire
 from ..jobs import BuildRequest, InterpretRequest, JudgeError
 
 FILE_BYTES = 1 << 30
-DATA_BYTES = 16 << 30
+MEMORY_FRACTION = 0.5
+"""Of the machine's memory, for one worker's data: a candidate that asks for more fails alone."""
 _PR_SET_PDEATHSIG = 1
 Serve = Callable[[bytes, Mapping[str, bytes]], tuple[bytes, Mapping[str, bytes]]]
 
 
 def _limit_resources() -> None:
     """Before any candidate byte is read. Data is limited, address space is not: torch reserves much and uses little."""
-    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_DATA: DATA_BYTES}
+    data_bytes = int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * MEMORY_FRACTION)
+    limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: FILE_BYTES, resource.RLIMIT_DATA: data_bytes}
     if processes := os.environ.get("TILEWRIGHT_MAX_PROCESSES"):  # only where the box counts its own processes
         limits[resource.RLIMIT_NPROC] = int(processes)
     for kind, limit in limits.items():
