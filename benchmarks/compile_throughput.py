@@ -2,8 +2,9 @@
 
     python benchmarks/compile_throughput.py [--workers 2]
 
-Prints the time of each job and, for one worker and for `--workers`, the wall time and the share of the cores' time
-that was spent in jobs. Run it on a quiet machine: the load average is printed with the result.
+Prints the time of each job and, for one worker and for `--workers`, the wall time and how much of workers × wall was
+spent in jobs, and as CPU time (with forks and the disassembler). Run it on a quiet machine: the load average is printed
+with the result.
 """
 
 from __future__ import annotations
@@ -61,6 +62,13 @@ def request(workers: int) -> BuildRequest:
     return BuildRequest(source=SOURCE, spec=spec, jobs=jobs, target="sm_90", workers=workers)
 
 
+def serve(workers: int) -> tuple[BuildReply, float]:
+    """The reply, and the CPU seconds of this process and all its children while it was made."""
+    before = sum(os.times()[:4])
+    reply, _ = serve_build(request(workers))
+    return reply, sum(os.times()[:4]) - before
+
+
 def seconds_of(reply: BuildReply) -> list[float]:
     return [outcome.capture_s + outcome.compile_s for outcome in reply.outcomes if isinstance(outcome, Built)]
 
@@ -71,8 +79,7 @@ def main() -> None:
     workers = parser.parse_args().workers
     warm_capture()
     warm_compiler()
-    alone, _ = serve_build(request(1))
-    together, _ = serve_build(request(workers))
+    (alone, alone_cpu_s), (together, together_cpu_s) = serve(1), serve(workers)
     print(f"{'config':40}{'capture s':>10}{'compile s':>10}{'registers':>10}{'spill B':>8}")
     for outcome in together.outcomes:
         if isinstance(outcome, Built):
@@ -82,10 +89,12 @@ def main() -> None:
         else:
             print(f"{outcome.rejected.config!s:40}{outcome.rejected.code}")
     print(f"\nload average before the end: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
-    for count, reply in ((1, alone), (workers, together)):
-        total = sum(seconds_of(reply))
-        share = total / (count * reply.wall_s)
-        print(f"{count} worker(s): wall {reply.wall_s:6.2f} s, jobs {total:6.2f} s, {share:4.0%} of {count} × wall")
+    for count, reply, cpu_s in ((1, alone, alone_cpu_s), (workers, together, together_cpu_s)):
+        total, room = sum(seconds_of(reply)), count * reply.wall_s
+        print(
+            f"{count} worker(s): wall {reply.wall_s:5.2f} s; {count} × wall holds {total / room:4.0%} in jobs ", end=""
+        )
+        print(f"({total:.2f} s), {cpu_s / room:4.0%} CPU time ({cpu_s:.2f} s)")
     print(f"speed-up {alone.wall_s / together.wall_s:.2f} of {workers}: {alone.wall_s / together.wall_s / workers:.0%}")
 
 

@@ -19,6 +19,8 @@ from tilewright_sandbox.contract import (
     Axis,
     Config,
     ConfigValue,
+    Plan,
+    Pointer,
     SandboxUnavailable,
     Spec,
     TensorInput,
@@ -244,3 +246,22 @@ def test_a_failure_of_the_machine_is_not_the_candidates(monkeypatch: pytest.Monk
     monkeypatch.setenv("TRITON_PTXAS_PATH", "/dev/null")
     with pytest.raises(SandboxUnavailable):
         build(SOFTMAX, job(BLOCK=1024))
+
+
+def test_alignment_in_the_ttir_is_that_of_the_view() -> None:
+    views = SOFTMAX.replace("y = torch.empty_like(x)", "y = torch.empty_like(x)\n    x = x[:, OFFSET:]").replace(
+        "unused=0", "OFFSET=0"
+    )
+    reply, blobs = build(views, *(job(BLOCK=1024, OFFSET=offset) for offset in (0, 1, 8)))
+    plans = [built(reply, index).plan for index in range(3)]
+    assert [plan.launches[0].arguments[0] for plan in plans] == [Pointer(buffer=0, offset_bytes=n) for n in (0, 2, 16)]
+    heads = [blobs[plan.kernels[0].ttir_sha256].decode().split("attributes")[0] for plan in plans]
+    aligned = ["%x_ptr: !tt.ptr<bf16> {tt.divisibility = 16 : i32}" in head for head in heads]
+    assert aligned == [True, False, True]
+
+
+def test_a_plan_survives_json() -> None:
+    source = SOFTMAX.replace("torch.empty_like(x)", "torch.full_like(x, float('-inf'))")
+    plan = built(build(source, job(BLOCK=1024))[0]).plan
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+    assert Plan.model_validate_json(plan.canonical()).sha256 == plan.sha256

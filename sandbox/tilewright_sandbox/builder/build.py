@@ -1,77 +1,33 @@
 """Serve one BuildRequest: capture every job, compile every distinct kernel once, assemble the plans.
 
-Each job is captured, and each kernel compiled, in a forked child (`children`). The parent never runs candidate code.
+Jobs are captured, and kernels compiled, in forked children (`children`). The parent never runs candidate code.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
+import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter
-
-from ..contract import (
-    Argument,
-    Config,
-    Launch,
-    Plan,
-    Record,
-    Rejected,
-    SandboxUnavailable,
-    Sha256,
-    TensorMap,
-    Workload,
-    candidate_id,
-)
+from ..contract import SandboxUnavailable, candidate_id
 from ..jobs import BuildJob, BuildReply, BuildRequest, Built, NotBuilt, Outcome
-from .capture import Capture, Capturer
+from .assemble import Captured, ChildAnswer, ChildReply, Compiled, MachineFailed, Refused, assemble
+from .capture import Capturer
 from .children import Answer, Reply, Task, run_children
-from .compile import CompiledUnit, DescriptorLayout, compile_unit, useful_lines
-from .fake_cuda import install
-from .guard import Watch, install_guard
-from .launches import Launches, redirect_launches
+from .compile import compile_unit, useful_lines
 from .policy import check_source
 from .refusal import Refusal
 from .sass import read_code
 from .warm import warm_capture, warm_compiler
 
-
-class Captured(Record):
-    kind: Literal["captured"] = "captured"
-    plan: Plan
-    keys: tuple[Sha256, ...]
-    seconds: float
-
-
-class Compiled(Record):
-    kind: Literal["compiled"] = "compiled"
-    unit: CompiledUnit
-    seconds: float
-
-    def with_code_mix(self, mix: dict[str, Any]) -> Compiled:
-        kernel = self.unit.kernel
-        kernel = kernel.model_copy(update={"resources": kernel.resources.model_copy(update=mix)})
-        return self.model_copy(update={"unit": self.unit.model_copy(update={"kernel": kernel})})
-
-
-class Refused(Record):
-    kind: Literal["refused"] = "refused"
-    rejected: Rejected
-
-
-class MachineFailed(Record):
-    kind: Literal["machine"] = "machine"
-    what: str
-    fix: str
-
-
-ChildAnswer = Annotated[Captured | Compiled | Refused | MachineFailed, Field(discriminator="kind")]
-_ANSWER: TypeAdapter[ChildAnswer] = TypeAdapter(ChildAnswer)
+GROUP = 16
+"""Captures that one child does at most."""
 
 
 def serve_build(request: BuildRequest) -> tuple[BuildReply, dict[str, bytes]]:
@@ -97,51 +53,63 @@ class _Build:
 
     def serve(self, started: float) -> tuple[BuildReply, dict[str, bytes]]:
         warm_capture()
-        request = self.request
-        limits = [request.compile_timeout_s] * len(request.jobs)
-        tasks = [self._capture_task(job) for job in request.jobs]
-        captures = [
-            self._answer(reply, job.config, job.workload, "capture")
-            for job, reply in zip(request.jobs, run_children(tasks, limits, request.workers), strict=True)
-        ]
+        captures = self._capture()
         owners: dict[str, int] = {}
-        for index, captured in enumerate(captures):
-            if isinstance(captured, Captured) and request.jobs[index].compile:
+        for index, (job, captured) in enumerate(zip(self.request.jobs, captures, strict=True)):
+            if isinstance(captured, Captured) and job.compile:
                 for key in captured.keys:
                     owners.setdefault(key, index)
-        compiled = self._compile(owners, captures)
+        compiled = self._compile(owners, captures) if owners else {}
         outcomes = tuple(self._outcomes(captures, owners, compiled))
         return BuildReply(outcomes=outcomes, wall_s=time.monotonic() - started), self.blobs
 
+    def _capture(self) -> list[ChildAnswer]:
+        """A capture is short beside a fork, so a child does several. Where one hangs or dies, each has its own."""
+        count = len(self.request.jobs)
+        size = min(GROUP, max(1, math.ceil(count / max(1, self.request.workers))))
+        groups = [range(start, min(start + size, count)) for start in range(0, count, size)]
+        answers: dict[int, ChildAnswer] = {}
+        alone: list[int] = []
+        for group, reply in zip(groups, self._run([self._capture_task(group) for group in groups]), strict=True):
+            if reply.status != "replied" and len(group) > 1:
+                alone += group
+            else:
+                answers.update(zip(group, self._answers(reply, group, "capture"), strict=True))
+        replies = self._run([self._capture_task([index]) for index in alone])
+        for index, reply in zip(alone, replies, strict=True):
+            (answers[index],) = self._answers(reply, [index], "capture")
+        return [answers[index] for index in range(count)]
+
+    def _run(self, tasks: list[Task], limits_s: list[float] | None = None) -> list[Reply]:
+        limits_s = limits_s or [self.request.compile_timeout_s] * len(tasks)
+        return run_children(tasks, limits_s, self.request.workers)
+
     def _compile(self, owners: dict[str, int], captures: list[ChildAnswer]) -> dict[str, ChildAnswer]:
-        if not owners:
-            return {}
+        """A child for every distinct kernel, since one may hang or crash the compiler."""
         warm_compiler()
-        tasks, limits = [], []
+        tasks, limits_s = [], []
         for key, index in owners.items():
             captured = captures[index]
-            spent = captured.seconds if isinstance(captured, Captured) else 0.0
-            tasks.append(self._compile_task(self.request.jobs[index], key))
-            limits.append(max(0.1, self.request.compile_timeout_s - spent))
-        replies = run_children(tasks, limits, self.request.workers)
+            spent_s = captured.seconds if isinstance(captured, Captured) else 0.0
+            tasks.append(self._compile_task(index, key))
+            limits_s.append(max(0.1, self.request.compile_timeout_s - spent_s))
         answers: dict[str, ChildAnswer] = {}
-        for (key, index), reply in zip(owners.items(), replies, strict=True):
-            job = self.request.jobs[index]
-            answers[key] = self._answer(reply, job.config, job.workload, "compile")
+        for (key, index), reply in zip(owners.items(), self._run(tasks, limits_s), strict=True):
+            (answers[key],) = self._answers(reply, [index], "compile")
         return self._with_code_mix(answers)
 
     def _with_code_mix(self, answers: dict[str, ChildAnswer]) -> dict[str, ChildAnswer]:
-        """The compiled kernels with their instructions counted, all in as many runs of nvdisasm as there are workers."""
+        """The compiled kernels with their instructions counted, in as many runs of nvdisasm as there are workers."""
         compiled = [(key, answer) for key, answer in answers.items() if isinstance(answer, Compiled)]
-        parts = [part for start in range(self.request.workers) if (part := compiled[start :: self.request.workers])]
+        workers = max(1, self.request.workers)
+        parts = [part for start in range(workers) if (part := compiled[start::workers])]
 
         def task(part: list[tuple[str, Compiled]]) -> Task:
             cubins = [self.blobs[answer.unit.kernel.cubin_sha256] for _, answer in part]
             return lambda folder: (json.dumps(_code_mixes(cubins, self.request.target, folder)).encode(), {})
 
-        for part, reply in zip(
-            parts, run_children([task(p) for p in parts], [120.0] * len(parts), len(parts)), strict=True
-        ):
+        replies = self._run([task(part) for part in parts], [120.0] * len(parts))
+        for part, reply in zip(parts, replies, strict=True):
             if reply.status != "replied":
                 raise SandboxUnavailable(f"nvdisasm {reply.status}: {useful_lines(reply.stderr)}", "reinstall triton")
             for (key, answer), mix in zip(part, json.loads(reply.body), strict=True):
@@ -152,122 +120,84 @@ class _Build:
         self, captures: list[ChildAnswer], owners: dict[str, int], compiled: dict[str, ChildAnswer]
     ) -> Iterator[Outcome]:
         for index, (job, captured) in enumerate(zip(self.request.jobs, captures, strict=True)):
-            if not isinstance(captured, Captured):
-                yield NotBuilt(rejected=_rejection(captured, job))
-                continue
-            units = {key: compiled[key] for key in dict.fromkeys(captured.keys)} if job.compile else {}
-            failed = next((unit for unit in units.values() if not isinstance(unit, Compiled)), None)
-            if failed is not None:
-                yield NotBuilt(rejected=_rejection(failed, job))
-                continue
-            done = {key: unit for key, unit in units.items() if isinstance(unit, Compiled)}
-            plan = assemble(captured, {key: unit.unit for key, unit in done.items()}) if job.compile else captured.plan
-            seconds = sum(unit.seconds for key, unit in done.items() if owners[key] == index)
-            yield Built(plan=plan, capture_s=captured.seconds, compile_s=seconds)
+            keys = captured.keys if isinstance(captured, Captured) and job.compile else ()
+            parts = [captured, *(compiled[key] for key in dict.fromkeys(keys))]
+            refused = next((part for part in parts if isinstance(part, Refused)), None)
+            if refused is not None:
+                yield NotBuilt(
+                    rejected=refused.rejected.model_copy(update={"config": job.config, "workload": job.workload})
+                )
+            elif isinstance(captured, Captured):
+                done = {key: unit for key in keys if isinstance(unit := compiled[key], Compiled)}
+                plan = (
+                    assemble(captured, {key: unit.unit for key, unit in done.items()}) if job.compile else captured.plan
+                )
+                seconds = sum(unit.seconds for key, unit in done.items() if owners[key] == index)
+                yield Built(plan=plan, capture_s=captured.seconds, compile_s=seconds)
 
-    def _prepare(self, job: BuildJob) -> tuple[Capture, Capturer]:
-        """In a child: make the fake device and capture the job."""
-        watch, current = Watch(), list[Launches]()
-        target = install(self.request.target)
-        redirect_launches(current)
-        install_guard(watch)
-        capturer = Capturer(self.request.source, self.request.spec, target, watch, current)
-        return capturer.capture(job), capturer
-
-    def _capture_task(self, job: BuildJob) -> Task:
+    def _capture_task(self, indices: Sequence[int]) -> Task:
         def task(folder: Path) -> Answer:
-            started = time.monotonic()
-            capture, _ = self._prepare(job)
-            seconds = time.monotonic() - started
-            return _encoded(Captured(plan=capture.plan, keys=capture.keys, seconds=seconds)), {}
+            answers: list[ChildAnswer] = []
+            prepare = functools.cache(lambda: Capturer.prepare(self.request))
+            for job in (self.request.jobs[index] for index in indices):
+                started = time.monotonic()
+                try:
+                    capture = prepare().capture(job)
+                    seconds = time.monotonic() - started
+                    answers.append(Captured(plan=capture.plan, keys=capture.keys, seconds=seconds))
+                except (Refusal, SandboxUnavailable, OSError) as error:
+                    answers.append(self._failure(error, job))
+            return _encoded(*answers), {}
 
-        return self._answering(task, job)
+        return task
 
-    def _compile_task(self, job: BuildJob, key: str) -> Task:
+    def _compile_task(self, index: int, key: str) -> Task:
         def task(folder: Path) -> Answer:
-            started = time.monotonic()
-            capture, capturer = self._prepare(job)
-            artefact = compile_unit(capture.units[key], capturer.target, folder)
-            return _encoded(Compiled(unit=artefact.unit, seconds=time.monotonic() - started)), artefact.blobs
-
-        return self._answering(task, job)
-
-    def _answering(self, task: Task, job: BuildJob) -> Task:
-        """The task with its failures as answers: the candidate's as a rejection, the machine's as such."""
-
-        def answer(folder: Path) -> Answer:
+            started, job = time.monotonic(), self.request.jobs[index]
             try:
-                return task(folder)
-            except Refusal as refusal:
-                rejected = refusal.rejected(candidate_id(self.request.source), job.config, job.workload)
-                return _encoded(Refused(rejected=rejected)), {}
-            except SandboxUnavailable as error:
-                return _encoded(MachineFailed(what=error.what, fix=error.fix)), {}
-            except OSError as error:
-                return _encoded(
-                    MachineFailed(what=f"{type(error).__name__}: {error}", fix="free disk, files or memory")
-                ), {}
+                capturer = Capturer.prepare(self.request)
+                artefact = compile_unit(capturer.capture(job).unit(key), capturer.target, folder)
+            except (Refusal, SandboxUnavailable, OSError) as error:
+                return _encoded(self._failure(error, job)), {}
+            answer = Compiled(unit=artefact.unit, seconds=time.monotonic() - started)
+            return _encoded(answer), artefact.blobs
 
-        return answer
+        return task
 
-    def _answer(
-        self, reply: Reply, config: Config, workload: Workload, stage: Literal["capture", "compile"]
-    ) -> ChildAnswer:
+    def _failure(self, error: BaseException, job: BuildJob) -> ChildAnswer:
+        """The candidate's failure as a rejection, the machine's as such."""
+        if isinstance(error, Refusal):
+            return Refused(rejected=error.rejected(candidate_id(self.request.source), job.config, job.workload))
+        if isinstance(error, SandboxUnavailable):
+            return MachineFailed(what=error.what, fix=error.fix)
+        return MachineFailed(what=f"{type(error).__name__}: {error}", fix="free disk, files or memory")
+
+    def _answers(
+        self, reply: Reply, indices: Sequence[int], stage: Literal["capture", "compile"]
+    ) -> Sequence[ChildAnswer]:
+        """One answer for each job that the child served. SandboxUnavailable where the machine failed."""
         if reply.status == "replied":
             self.blobs.update(reply.blobs)
-            answer = _ANSWER.validate_json(reply.body)
-            if isinstance(answer, MachineFailed):
-                raise SandboxUnavailable(answer.what, answer.fix)
-            return answer
+            answers = ChildReply.model_validate_json(reply.body).answers
+            for answer in answers:
+                if isinstance(answer, MachineFailed):
+                    raise SandboxUnavailable(answer.what, answer.fix)
+            return answers
         if reply.status == "timeout":
-            refusal = Refusal(
-                "compile",
-                "timeout",
-                f"The {stage} did not end within {self.request.compile_timeout_s:g} s. "
-                + ("Take a smaller tile or fewer stages." if stage == "compile" else "run must not loop for long."),
-                limit_s=self.request.compile_timeout_s,
-                step=stage,
-            )
+            limit_s = self.request.compile_timeout_s
+            mend = "Take a smaller tile or fewer stages." if stage == "compile" else "run must not loop for long."
+            text = f"The {stage} did not end within {limit_s:g} s. {mend}"
+            refusal = Refusal("compile", "timeout", text, limit_s=limit_s, step=stage)
         else:
             cause = signal.Signals(reply.signal).name if reply.signal else "no answer"
             code = "compiler_crashed" if stage == "compile" else "launcher_crashed"
             refusal = Refusal(stage, code, f"The {stage} ended with {cause}: {useful_lines(reply.stderr)}", cause=cause)
-        return Refused(rejected=refusal.rejected(candidate_id(self.request.source), config, workload))
+        return [self._failure(refusal, self.request.jobs[index]) for index in indices]
+
+
+def _encoded(*answers: ChildAnswer) -> bytes:
+    return ChildReply(answers=answers).model_dump_json().encode()
 
 
 def _code_mixes(cubins: list[bytes], target: str, folder: Path) -> list[dict[str, Any]]:
     return [dataclasses.asdict(mix) for mix in read_code(cubins, target, folder)]
-
-
-def _encoded(record: Record) -> bytes:
-    return record.model_dump_json().encode()
-
-
-def _rejection(answer: ChildAnswer, job: BuildJob) -> Rejected:
-    if not isinstance(answer, Refused):
-        raise TypeError(f"a rejection was expected, not {answer.kind}")
-    return answer.rejected.model_copy(update={"config": job.config, "workload": job.workload})
-
-
-def assemble(captured: Captured, units: dict[str, CompiledUnit]) -> Plan:
-    """The compiled plan: each launch names its kernel, and TMA descriptors have the layout that the compiler chose."""
-    order = list(dict.fromkeys(captured.keys))
-    keys = iter(captured.keys)
-    steps = []
-    for step in captured.plan.steps:
-        if isinstance(step, Launch):
-            key = next(keys)
-            arguments = _with_layouts(step.arguments, units[key].descriptors)
-            step = step.model_copy(update={"kernel": order.index(key), "arguments": arguments})
-        steps.append(step)
-    fields = dict(captured.plan)
-    fields.update(compiled=True, kernels=tuple(units[key].kernel for key in order), steps=tuple(steps))
-    return Plan(**fields)
-
-
-def _with_layouts(arguments: tuple[Argument, ...], layouts: tuple[DescriptorLayout, ...]) -> tuple[Argument, ...]:
-    remaining = iter(layouts)
-    return tuple(
-        argument.model_copy(update=dict(next(remaining))) if isinstance(argument, TensorMap) else argument
-        for argument in arguments
-    )

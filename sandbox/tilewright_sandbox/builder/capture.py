@@ -12,11 +12,11 @@ import triton
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from ..contract import Contraction, Plan, Spec, TensorOutput, Workload, candidate_id, resolve_shape
-from ..jobs import BuildJob
+from ..jobs import BuildJob, BuildRequest
 from ..targets import Target
-from .fake_cuda import capability
-from .guard import Watch
-from .launches import CompileUnit, Launches
+from .fake_cuda import capability, install
+from .guard import Watch, install_guard
+from .launches import CompileUnit, Launches, redirect_launches
 from .record import AnswerHost, RecordAten
 from .refusal import Refusal
 from .source import line_of_traceback, load_candidate, place
@@ -32,9 +32,26 @@ class Capture:
     keys: tuple[str, ...]
     units: dict[str, CompileUnit]
 
+    def unit(self, key: str) -> CompileUnit:
+        """The unit of that key, which an earlier capture of the same job named."""
+        if key not in self.units:
+            raise Refusal(
+                "capture", "not_repeatable", "run launched another kernel when it was captured again in a new process."
+            )
+        return self.units[key]
+
 
 class Capturer:
-    """Captures jobs of one candidate. The process must have been prepared with `fake_cuda.install`."""
+    """Captures jobs of one candidate, in a process that `prepare` has made fit for it."""
+
+    @classmethod
+    def prepare(cls, request: BuildRequest) -> Capturer:
+        """Give this process the fake device and the guard. Cannot be undone: call it once, in a child."""
+        watch, current = Watch(), list[Launches]()
+        target = install(request.target)
+        redirect_launches(current)
+        install_guard(watch)
+        return cls(request.source, request.spec, target, watch, current)
 
     def __init__(self, source: str, spec: Spec, target: Target, watch: Watch, current: list[Launches]) -> None:
         self.source, self.spec, self.target = source, spec, target
@@ -43,10 +60,11 @@ class Capturer:
 
     def capture(self, job: BuildJob) -> Capture:
         """The plan of one job. Raises Refusal; `run` is called twice and must do the same both times."""
+        self.watch.first = None
         module = self._load()
         first, storages = self._call(module, job, None)
         second, _ = self._call(module, job, storages)
-        if first.plan != second.plan or first.keys != second.keys:
+        if (first.plan.canonical(), first.keys) != (second.plan.canonical(), second.keys):  # NaN is not equal to NaN
             raise Refusal(
                 "capture",
                 "not_repeatable",
@@ -161,7 +179,7 @@ def _difference(first: Capture, second: Capture) -> str:
     if len(first.plan.steps) != len(second.plan.steps):
         return f"{len(first.plan.steps)} steps, then {len(second.plan.steps)}"
     for index, (one, two) in enumerate(zip(first.plan.steps, second.plan.steps, strict=True)):
-        if one != two:
+        if one.canonical() != two.canonical():
             name = getattr(one, "kernel_name", one.kind)
             return f"step {index} ({name}) differs"
     return "its kernels or outputs differ"

@@ -56,6 +56,10 @@ class RecordAten(TorchDispatchMode):
         return out
 
     def _check_device(self, out: Any, name: str, args: tuple[Any, ...]) -> None:
+        for tensor in _tensors(out):
+            if _on_device(tensor) and tensor.device.index not in (None, 0):
+                text = f"{here()} uses {tensor.device}. There is one device: x.device."
+                self.watch.refuse("policy", "device_not_allowed", text)
         if all(_on_device(tensor) for tensor in _tensors(out)):
             return
         if name == "_to_copy" and _on_device(args[0]):
