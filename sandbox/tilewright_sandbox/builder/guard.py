@@ -10,11 +10,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 from ..contract import Stage
 from .refusal import Refusal
-from .source import here
+from .source import FILENAME, here
 
 _WRITES = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND
 _EVENTS: dict[str, tuple[str, str]] = {
@@ -86,6 +87,16 @@ def _writes(args: tuple[Any, ...]) -> bool:
     return isinstance(flags, int) and bool(flags & _WRITES)
 
 
+def _importing() -> bool:
+    """Whether a library that loads itself late is the cause, rather than the candidate's own call."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename != FILENAME:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
 def install_guard(watch: Watch) -> None:
     """Add the audit hook and refuse new threads. Cannot be undone."""
     exact = {name: rule for name, rule in _EVENTS.items() if not name.endswith(".")}
@@ -95,11 +106,11 @@ def install_guard(watch: Watch) -> None:
         if not watch.active:
             return
         if event == "open":
-            if _writes(args):
+            if _writes(args) and not _importing():
                 watch.refuse("policy", "file_not_allowed", f"{here()} writes a file. A launcher only launches.")
             return
         rule = exact.get(event) or prefixes.get(event.split(".")[0] + ".")
-        if rule:
+        if rule and not _importing():
             watch.refuse("policy", rule[0], f"{here()} {rule[1]}. A launcher only launches.")
 
     sys.addaudithook(hook)
