@@ -215,6 +215,8 @@ class _Reader:
         if name in ("scalar_tensor", "full", "full_like", "zeros", "zeros_like", "ones", "ones_like"):
             value: Operand = arguments[-1] if name[0] in "sf" else float(name[0] == "o")
             return Known(value, self._meta(a, b))
+        if name == "as_strided":
+            return self._window(a, b)
         if name == "var_mean":
             return self._var_mean(a, b, arguments, keywords)
         if name.endswith("_") and not name.endswith("__"):
@@ -236,6 +238,16 @@ class _Reader:
         return Known(
             self.canonical.call(name, arguments, {k: v for k, v in keywords.items() if k not in dropped}, out), out
         )
+
+    def _window(self, a: Call, b: Call) -> Known:
+        """A strided view of a contiguous tensor that is shorter along one dimension, as `chunk` makes them: a slice."""
+        found = [_window_of(call) for call in (a, b)]
+        if found[0] is None or found[1] is None or found[0][0] != found[1][0]:
+            raise Untraceable("a strided view that is not a slice")
+        (dim, first), (_, second) = found[0], found[1]
+        out = self._meta(a, b)
+        source = self.known[_arguments(a)[0].name]
+        return Known(self.canonical.call("slice", [source, dim, self.canonical.literal(first, second)], {}, out), out)
 
     def _var_mean(self, a: Call, b: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Known, Known]:
         out = self._tensor_meta(a.meta["val"][0], b.meta["val"][0])
@@ -275,6 +287,17 @@ def _assert_last_use(call: Call) -> None:
     order = {node: place for place, node in enumerate(call.graph.nodes)}
     if target.op == "placeholder" or any(order[user] > order[call] for user in target.users):
         raise Untraceable(f"{call.target} writes into a tensor that is read again; use the pure form")
+
+
+def _window_of(call: Call) -> tuple[int, int] | None:
+    """(dimension, start) of an as_strided call that is a slice along one dimension."""
+    source = _arguments(call)[0].meta["val"]
+    size, stride, offset = (*_arguments(call)[1:], 0)[:3]
+    shorter = [d for d, (part, whole) in enumerate(zip(size, source.shape, strict=False)) if part != whole]
+    if len(size) != source.dim() or tuple(stride) != source.stride() or not source.is_contiguous() or len(shorter) != 1:
+        return None
+    start, rest = divmod(offset or 0, stride[shorter[0]])
+    return None if rest or start + size[shorter[0]] > source.shape[shorter[0]] else (shorter[0], start)
 
 
 def _arguments(call: Call) -> tuple[Any, ...]:

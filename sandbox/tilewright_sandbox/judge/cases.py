@@ -1,0 +1,63 @@
+"""A Case is one run of the candidate: which inputs, in which dtypes, laid out how, and which check it serves.
+
+Inputs are a pure function of (spec, case, seed): they are drawn once for the box, forgotten, and drawn again for the
+oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..contract import Dtype, Spec, Workload
+from ..poison import Poison
+from .inputs import DISTRIBUTIONS, Inputs, draw_inputs
+from .lattice import draw_lattice
+from .transforms import TRANSFORMS
+
+MEAN_ZERO_DRAWS = frozenset({"spec", "again", "signed_lognormal"})
+Group = Literal["budget", "memory", "determinism", "lattice", "transforms", "shapes"]
+Layout = Literal["contiguous", "strided", "offset"]
+
+
+@dataclass(frozen=True)
+class Case:
+    group: Group
+    workload: Workload
+    dtypes: Mapping[str, Dtype] = field(default_factory=dict)
+    """Of every tensor input."""
+    draw: str = "spec"
+    """`spec`; `again`, a second draw; a distribution of `inputs`; `lattice:31`; or the name of a transform."""
+    layout: Layout = "contiguous"
+    poison: Poison = "nan"
+    twin_of: Case | None = None
+    """The case whose outputs must be equal bit for bit."""
+    repeat: int = 0
+
+    @property
+    def label(self) -> str:
+        kinds = sorted({dtype for dtype in self.dtypes.values() if dtype.startswith(("float", "bfloat"))})
+        parts = [self.workload.label, "/".join(kinds)]
+        parts += [] if self.draw == "spec" else [self.draw]
+        parts += [] if self.layout == "contiguous" else [f"{self.layout} inputs"]
+        return " ".join(parts)
+
+    @property
+    def inputs_key(self) -> tuple[object, ...]:
+        """Equal for cases that have the same inputs."""
+        return self.workload.label, tuple(sorted(self.dtypes.items())), self.draw
+
+
+def case_inputs(spec: Spec, case: Case, seed: bytes) -> Inputs:
+    """The inputs of a case, in the case's dtypes, contiguous, on the CPU."""
+    if case.draw.startswith("lattice:"):
+        return draw_lattice(spec, case.workload.axes, seed, case.dtypes, int(case.draw.removeprefix("lattice:")))
+    if case.draw == "again":
+        return draw_inputs(spec, case.workload.axes, seed + b"again", case.dtypes)
+    if case.draw in DISTRIBUTIONS:
+        return draw_inputs(spec, case.workload.axes, seed, case.dtypes, case.draw)
+    inputs = draw_inputs(spec, case.workload.axes, seed, case.dtypes)
+    if case.draw == "spec":
+        return inputs
+    return TRANSFORMS[case.draw].apply(spec, case.workload.axes, inputs, seed)

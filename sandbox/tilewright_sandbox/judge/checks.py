@@ -1,0 +1,259 @@
+"""The checks: each a function of the observations alone, knowing nothing of the others.
+
+A FAIL's reason is the message of the verdict, and its facts hold a stable `code`. NOT_RUN says why; a mandatory one
+blocks acceptance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor
+
+from ..contract import Check, CheckName, TensorOutput
+from .budget import Deviation, deviate, thresholds
+from .cases import MEAN_ZERO_DRAWS
+from .ir import breaches, has_float_atomics
+from .memory import input_changed, margin_written, reads_outside, unwritten
+from .observe import Observation, Observations, to_bytes
+from .pattern import describe_pattern
+from .transforms import TRANSFORMS
+from .twins import HALF
+
+Facts = dict[str, bool | int | float | str]
+
+
+def _not_run(name: CheckName, reason: str, *, mandatory: bool = True, **facts: bool | int | float | str) -> Check:
+    return Check(name=name, status="NOT_RUN", mandatory=mandatory, reason=reason, facts=facts)
+
+
+def _fail(name: CheckName, code: str, message: str, facts: Facts) -> Check:
+    return Check(name=name, status="FAIL", reason=message, facts={"code": code} | facts)
+
+
+def structure(seen: Observations) -> Check:
+    """Shapes and dtypes as the reference gives them; no output shares memory with an input."""
+    for one in seen.observed:
+        expected = seen.oracle.expected(one.case)
+        for declared, output, native in zip(seen.spec.outputs, one.outputs, expected.native, strict=True):
+            where: Facts = {"case": one.case.label, "output": declared.name}
+            if output.shape != native.shape:
+                text = f"{declared.name} has shape {tuple(output.shape)}, the spec says {tuple(native.shape)} at {one.case.label}."
+                return _fail("structure", "wrong_shape", text, where)
+            if output.dtype != native.dtype:
+                text = f"{declared.name} is {_name(output)}, the spec says {_name(native)} at {one.case.label}. Allocate it with the input's dtype."
+                return _fail("structure", "wrong_dtype", text, where)
+        for output_name, input_name in one.reply.aliases.items():
+            text = f"{output_name} shares memory with the input {input_name}. Allocate a tensor of its own for every output."
+            return _fail("structure", "aliases_input", text, {"case": one.case.label, "output": output_name})
+    return Check(name="structure", status="PASS", facts={"cases": len(seen.observed)})
+
+
+def memory(seen: Observations) -> Check:
+    """Nothing outside a buffer is written or read, inputs stay as they are, outputs are written whole."""
+    pairs = 0
+    for one in seen.observed:
+        before = {n: to_bytes(v) for n, v in seen.oracle.inputs(one.case).items() if isinstance(v, Tensor)}
+        twin = seen.at(one.case.twin_of) if one.case.group == "memory" and one.case.twin_of else None
+        finding = margin_written(seen.spec, one) or input_changed(seen.spec, one, before) or unwritten(seen.spec, one)
+        if finding is None and twin is not None:
+            pairs += 1
+            finding = reads_outside(seen.spec, twin, one)
+        if finding is not None:
+            return _fail(
+                "memory", finding.code, f"{finding.message} Seen at {one.case.label}.", {"case": one.case.label}
+            )
+    return Check(name="memory", status="PASS", facts={"cases": len(seen.observed), "poisoned_twice": pairs})
+
+
+def determinism(seen: Observations) -> Check:
+    """Equal bits from run to run. A gate only where the spec asks for it; the class is reported always."""
+    repeats = seen.of("determinism")
+    if not repeats:
+        return _not_run("determinism", "no case was run twice")
+    for one in repeats:
+        first = seen.at(one.case.twin_of) if one.case.twin_of else None
+        if first is not None and any(
+            to_bytes(a) != to_bytes(b) for a, b in zip(one.outputs, first.outputs, strict=True)
+        ):
+            return _class(seen, "order-dependent", f"two runs on the same inputs differ at {one.case.label}")
+    if any(has_float_atomics(text) for text in seen.ttir.values()):
+        return _class(seen, "order-dependent", "a kernel adds floats atomically, in whatever order programs arrive")
+    return _class(seen, "bitwise", "")
+
+
+def _class(seen: Observations, kind: str, why: str) -> Check:
+    if kind != "bitwise" and seen.spec.accept.deterministic:
+        text = f"The spec asks for equal bits from run to run, but {why}. Add in a fixed order."
+        return _fail("determinism", "order_dependent", text, {"class": kind})
+    return Check(name="determinism", status="PASS", facts={"class": kind} | ({"why": why} if why else {}))
+
+
+def budget(seen: Observations) -> Check:
+    """Error constants on the base shape."""
+    return _within_budget("budget", seen, seen.of("budget"))
+
+
+def transforms(seen: Observations) -> Check:
+    """The error budget on hostile inputs."""
+    cases = seen.of("transforms")
+    if not cases:
+        return _not_run(
+            "transforms",
+            "the domain of the inputs excludes every transform",
+            mandatory=False,
+            **_notes(seen, "transforms"),
+        )
+    return _within_budget("transforms", seen, cases)
+
+
+def shapes(seen: Observations) -> Check:
+    """The error budget on hidden shapes, edges of domain and blocks, and layouts."""
+    if seen.notes.get("shapes_run") == 0:
+        text = "WHERE excludes every shape that was drawn from the spec's domain. Widen it: at most a tile's limit belongs there."
+        return _fail("shapes", "no_feasible_shape", text, _notes(seen, "shapes"))
+    cases = seen.of("shapes")
+    return _within_budget("shapes", seen, cases) if cases else _not_run("shapes", "no shape was run")
+
+
+def _within_budget(name: CheckName, seen: Observations, cases: Sequence[Observation]) -> Check:
+    limits = thresholds()
+    worst_c, worst_norm, worst_case = 0.0, 0.0, ""
+    for one in cases:
+        limit = limits.element_mean_zero if one.case.draw in MEAN_ZERO_DRAWS else limits.element_otherwise
+        for place, declared in enumerate(seen.spec.outputs):
+            deviation = _deviation(seen, one, place, limit)
+            if deviation.count or deviation.norm_c > limits.norm:
+                return _wrong(name, seen, one, place, declared, deviation)
+            worst_norm = max(worst_norm, deviation.norm_c)
+            if deviation.worst_c >= worst_c:
+                worst_c, worst_case = deviation.worst_c, one.case.label
+    facts: Facts = {
+        "cases": len(cases),
+        "worst_c": round(worst_c, 3),
+        "worst_norm_c": round(worst_norm, 3),
+        "case": worst_case,
+    }
+    return Check(name=name, status="PASS", facts=facts | _notes(seen, name))
+
+
+def _deviation(seen: Observations, one: Observation, place: int, limit: float) -> Deviation:
+    expected = seen.oracle.expected(one.case)
+    exact, output = expected.exact[place], one.outputs[place]
+    compare = None
+    transform = TRANSFORMS.get(one.case.draw)
+    if exact.is_floating_point():
+        # where the reference in its own dtype overflows and the oracle does not, it does not say what is right
+        compare = expected.native[place].isfinite() | ~exact.to(output.dtype).isfinite()
+        if transform is not None and transform.infinite:
+            compare &= ~exact.isnan()
+    return deviate(output, exact, expected.yardstick[place], limit, compare=compare)
+
+
+def _wrong(
+    name: CheckName, seen: Observations, one: Observation, place: int, declared: TensorOutput, deviation: Deviation
+) -> Check:
+    exact = seen.oracle.expected(one.case).exact[place]
+    facts: Facts = {
+        "case": one.case.label, "output": declared.name, "worst_c": deviation.worst_c, "norm_c": deviation.norm_c,
+        "wrong": deviation.count, "elements": deviation.wrong.numel(),
+    }  # fmt: skip
+    if not deviation.count:
+        text = (
+            f"{declared.name} is off as a whole: its error is {deviation.norm_c:.3g} times what honest rounding gives, "
+            f"though no single element is out of bounds. Seen at {one.case.label}."
+        )
+        return _fail(name, "biased", text, facts)
+    first = deviation.first
+    got, want = one.outputs[place][first].item(), exact[first].item()
+    pattern = describe_pattern(deviation.wrong, declared.shape)
+    at = f"{declared.name}{list(first)}" if first else declared.name
+    text = (
+        f"{at} is {_figure(got)} and should be {_figure(want)}: {_times(deviation.worst_c)} "
+        f"Wrong: {pattern}. Seen at {one.case.label}."
+    )
+    return _fail(
+        name,
+        "wrong_values",
+        text,
+        facts | {"first": str(list(first)), "got": got, "expected": want, "pattern": pattern},
+    )
+
+
+def _times(c: float) -> str:
+    if c == float("inf"):
+        return "no error budget bridges that."
+    return f"the largest error is {c:.3g} times what honest rounding gives."
+
+
+def lattice(seen: Observations) -> Check:
+    """Bit equality on integers whose sums are exact in any order."""
+    cases = seen.of("lattice")
+    if not cases:
+        reason = "the reference is not a sum of products of its inputs, or the lattice is outside their domain"
+        return _not_run("lattice", reason, mandatory=False)
+    compared = 0
+    for one in cases:
+        exact, masks = seen.oracle.expected(one.case).exact, seen.oracle.exact_mask(one.case)
+        for declared, output, true, mask in zip(seen.spec.outputs, one.outputs, exact, masks, strict=True):
+            compared += int(mask.sum())
+            wrong = (output != true.to(output.dtype)) & mask
+            if bool(wrong.any()):
+                first = tuple(int(i) for i in wrong.nonzero()[0])
+                got, want = output[first].item(), true.to(output.dtype)[first].item()
+                pattern = describe_pattern(wrong, declared.shape)
+                text = (
+                    f"{declared.name}{list(first)} is {_figure(got)} and should be exactly {_figure(want)}: on small integers "
+                    f"every order of summation in float32 gives the same bits. Wrong: {pattern}. Seen at {one.case.label}. "
+                    "Accumulate in tl.float32 and round once, at the store."
+                )
+                facts: Facts = {
+                    "case": one.case.label, "first": str(list(first)), "got": got, "expected": want,
+                    "wrong": int(wrong.sum()), "elements": wrong.numel(), "pattern": pattern,
+                }  # fmt: skip
+                return _fail("lattice", "not_exact", text, facts)
+    return Check(name="lattice", status="PASS", facts={"cases": len(cases), "elements": compared})
+
+
+def gradients(seen: Observations) -> Check:
+    asked = ", ".join(seen.spec.accept.grad)
+    reason = f"gradients ({asked}) need a device" if asked else "the spec asks for none"
+    return _not_run("gradients", reason, mandatory=bool(asked))
+
+
+def ir(seen: Observations) -> Check:
+    """Dot precision, accumulators and down-casts in the TTIR of every kernel of every plan."""
+    if not seen.ttir:
+        return _not_run("ir", "no compiled plan was given")
+    half_inputs = any(tensor.dtype in HALF or tensor.dtype.startswith("float8") for tensor in seen.spec.tensor_inputs)
+    names = {kernel.ttir_sha256: kernel.name for plan in seen.plans for kernel in plan.kernels}
+    dots = sums = 0
+    for sha256, text in seen.ttir.items():
+        dots += text.count("= tt.dot ")
+        sums += text.count('= "tt.reduce"') + text.count('= "tt.scan"')
+        found = breaches(text, names[sha256], allow_tf32=seen.spec.accept.precision == "tf32", half_inputs=half_inputs)
+        if found:
+            return _fail("ir", found[0].code, found[0].message, {"kernel": names[sha256], "breaches": len(found)})
+    return Check(name="ir", status="PASS", facts={"kernels": len(seen.ttir), "dots": dots, "reductions": sums})
+
+
+def physics(seen: Observations) -> Check:
+    return _not_run("physics", "no time was measured: this machine judged without a device")
+
+
+CHECKS: dict[CheckName, Callable[[Observations], Check]] = {
+    "structure": structure, "memory": memory, "determinism": determinism, "budget": budget, "lattice": lattice,
+    "transforms": transforms, "shapes": shapes, "gradients": gradients, "ir": ir, "physics": physics,
+}  # fmt: skip
+
+
+def _notes(seen: Observations, name: str) -> Facts:
+    return {key: value for key, value in seen.notes.items() if key.startswith(f"{name}_")}
+
+
+def _name(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _figure(value: float) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,150 @@
+"""Precision, read from the TTIR of the compiled kernels: what rounding hides from any comparison of outputs.
+
+TTIR is Triton's own text form, made before any layout is chosen. `tl.dot` on float32 operands says `inputPrecision =
+tf32` unless the source asks for ieee; on half operands the attribute means nothing. Read, for each function:
+
+- a dot or a floating sum whose accumulator is a half type;
+- a sum carried through a loop in a half type;
+- operands rounded to a half type (`arith.truncf`) on the way into a dot or a sum, where no input of the spec is half.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+HALF_TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
+_ASSIGNED = re.compile(r"^\s*(%[\w.$-]+)(?::\d+)? = ([\w.]+|\"[\w.]+\")(.*)$")
+_OPERANDS = re.compile(r"%[\w.$-]+(?:#\d+)?")
+_LOCATION = re.compile(r"\s+loc\(.*$")
+_ELEMENT = re.compile(r"(?:x|^)(bf16|f\d\w*|i\d+)(?:,.*)?$")
+_FLOWS = {
+    "tt.trans", "tt.reshape", "tt.broadcast", "tt.expand_dims", "tt.splat", "ttg.convert_layout", "tt.join", "arith.mulf",
+    "arith.select", "arith.extf", "tt.fp_to_fp",
+}  # fmt: skip
+_ACCUMULATES = ("arith.addf", "arith.subf", "math.fma")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One line of TTIR."""
+
+    line: int
+    result: str
+    name: str
+    operands: tuple[str, ...]
+    text: str
+
+    @property
+    def element(self) -> str:
+        """Element type of the result, such as `f32`; empty where it cannot be read."""
+        after = self.text.rsplit("->", 1)[-1] if "->" in self.text else self.text.rsplit(" : ", 1)[-1]
+        after = after.rsplit(" to ", 1)[-1]
+        return element_type(after.strip())
+
+
+def element_type(text: str) -> str:
+    """`tensor<128x64xbf16>` → `bf16`, `f32` → `f32`."""
+    inner = re.search(r"tensor<([^<>]*)>", text)
+    match = _ELEMENT.search(inner[1] if inner else text)
+    return match[1] if match else ""
+
+
+@dataclass(frozen=True)
+class Breach:
+    code: str
+    message: str
+
+
+def breaches(ttir: str, kernel: str, *, allow_tf32: bool, half_inputs: bool) -> list[Breach]:
+    """What in one kernel does not fit the precision policy."""
+    operations, yields = read_operations(ttir)
+    defined = {operation.result: operation for operation in operations}
+    found: list[Breach] = []
+    for operation in operations:
+        where = f"{kernel}"
+        if operation.name in ("tt.dot", "tt.dot_scaled"):
+            operand_types = [
+                element_type(t) for t in re.findall(r"tensor<[^<>]*>", operation.text.rsplit(" : ", 1)[-1])[:2]
+            ]
+            precision = re.search(r"inputPrecision = (\w+)", operation.text)
+            if operand_types[:1] == ["f32"] and precision and precision[1] == "tf32" and not allow_tf32:
+                text = f'{where}: tl.dot multiplies float32 in TF32. Write input_precision="ieee", or let the spec allow tf32.'
+                found.append(Breach("tf32_dot", text))
+            if operation.element in HALF_TYPES:
+                text = f"{where}: tl.dot accumulates in {operation.element}. Accumulate in tl.float32 and cast once, at the store."
+                found.append(Breach("half_accumulator", text))
+            if not half_inputs and (cast := _rounded(operation.operands[:2], defined)):
+                text = f"{where}: an operand of tl.dot is rounded to {cast} first. Multiply in float32."
+                found.append(Breach("rounds_before_dot", text))
+        elif operation.name in ("tt.reduce", "tt.scan") and _sums(ttir, operation):
+            if operation.element in HALF_TYPES:
+                text = f"{where}: a sum is taken in {operation.element}. Convert to tl.float32 before tl.sum, and back after it."
+                found.append(Breach("half_sum", text))
+            if not half_inputs and (cast := _rounded(operation.operands, defined)):
+                text = f"{where}: terms are rounded to {cast} before they are added. Add in float32."
+                found.append(Breach("rounds_before_sum", text))
+    for name in yields:
+        carried = defined.get(name)
+        if carried is not None and carried.name in _ACCUMULATES and carried.element in HALF_TYPES:
+            text = f"{kernel}: a running sum is kept in {carried.element} from one turn of the loop to the next. Keep it in tl.float32."
+            found.append(Breach("half_accumulator", text))
+    return found
+
+
+def has_float_atomics(ttir: str) -> bool:
+    """Whether the order of additions is decided at run time."""
+    return re.search(r"tt\.atomic_rmw fadd", ttir) is not None
+
+
+def read_operations(ttir: str) -> tuple[list[Operation], list[str]]:
+    """Operations that give a value, and the names that loops yield. Regions of reductions close with their type."""
+    operations: list[Operation] = []
+    yields: list[str] = []
+    open_regions: list[tuple[int, str, str, tuple[str, ...]]] = []
+    for number, raw in enumerate(ttir.splitlines(), start=1):
+        line = _LOCATION.sub("", raw)
+        stripped = line.strip()
+        if stripped.startswith("scf.yield"):
+            yields += _OPERANDS.findall(stripped)
+        if stripped.startswith("})") and open_regions:
+            start, result, name, operands = open_regions.pop()
+            operations.append(Operation(start, result, name, operands, stripped))
+            continue
+        match = _ASSIGNED.match(line)
+        if not match:
+            continue
+        result, name, rest = match[1], match[2].strip('"'), match[3]
+        operands = tuple(_OPERANDS.findall(rest.split(" : ", 1)[0]))
+        if rest.rstrip().endswith("({"):
+            open_regions.append((number, result, name, operands))
+        else:
+            operations.append(Operation(number, result, name, operands, rest))
+    return operations, yields
+
+
+def _sums(ttir: str, reduction: Operation) -> bool:
+    """Whether the region of a reduction adds."""
+    lines = ttir.splitlines()[reduction.line :]
+    region = []
+    for line in lines:
+        if line.strip().startswith("})"):
+            break
+        region.append(line)
+    return any("arith.addf" in line for line in region)
+
+
+def _rounded(names: tuple[str, ...], defined: dict[str, Operation]) -> str:
+    """The half type that a value is rounded to on its way here, through views and products; empty if it is not."""
+    todo, seen = list(names), set[str]()
+    while todo:
+        name = todo.pop()
+        operation = defined.get(name)
+        if operation is None or name in seen:
+            continue
+        seen.add(name)
+        if operation.name == "arith.truncf" and operation.element in HALF_TYPES:
+            return operation.element
+        if operation.name in _FLOWS:
+            todo += operation.operands
+    return ""

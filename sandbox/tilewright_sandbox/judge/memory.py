@@ -1,0 +1,93 @@
+"""What a run did to memory that was not its own: margins, inputs, outputs left unwritten, values read from outside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ..contract import DTYPE_BYTES, Dtype, Spec
+from ..poison import first_overwritten, poison_word
+from .observe import Observation, to_bytes
+from .pattern import describe_pattern
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One defect: a stable code, and where it was seen."""
+
+    code: str
+    message: str
+
+
+def margin_written(spec: Spec, seen: Observation) -> Finding | None:
+    """A write outside a buffer."""
+    dtypes = {tensor.name: seen.case.dtypes.get(tensor.name, tensor.dtype) for tensor in spec.tensor_inputs}
+    for name, margin in seen.margins.items():
+        kinds: tuple[Dtype, ...] = (dtypes[name],) if name in dtypes else ("float32", "float16", "int64", "bool")
+        offsets = [first_overwritten(seen.case.poison, kind, margin) for kind in kinds]
+        if None not in offsets:
+            at = max(offset for offset in offsets if offset is not None)
+            half = len(margin) // 2
+            place = f"{half - at} bytes before its start" if at < half else f"{at - half} bytes past its end"
+            kind = f"input {name}" if name in dtypes else f"the buffer {name} that run allocated (t0 is the first)"
+            text = f"A kernel writes outside {kind}: about {place}. Mask the store, or mend its offsets."
+            return Finding("writes_outside", text)
+    return None
+
+
+def input_changed(spec: Spec, seen: Observation, before: dict[str, bytes]) -> Finding | None:
+    """An input whose bytes differ after the run. `before` are the bytes that were sent."""
+    for tensor in spec.tensor_inputs:
+        if seen.inputs_after[tensor.name] != before[tensor.name]:
+            item = DTYPE_BYTES[seen.case.dtypes.get(tensor.name, tensor.dtype)]
+            pairs = zip(before[tensor.name], seen.inputs_after[tensor.name], strict=True)
+            at = next(i for i, (was, now) in enumerate(pairs) if was != now) // item
+            text = f"The input {tensor.name} is overwritten (first at element {at}). Inputs are read-only; write into a new tensor."
+            return Finding("input_changed", text)
+    return None
+
+
+def unwritten(spec: Spec, seen: Observation) -> Finding | None:
+    """Elements of an output that still hold the poison. Only NaN poison in a float dtype is proof by itself: no
+    arithmetic gives a NaN with all bits set."""
+    if seen.case.poison != "nan":
+        return None
+    for declared, output in zip(spec.outputs, seen.outputs, strict=True):
+        left = _still_poison(output, seen)
+        if output.is_floating_point() and bool(left.any()):
+            where = describe_pattern(left, declared.shape) if left.dim() == len(declared.shape) else ""
+            text = f"{int(left.sum())} of {left.numel()} elements of {declared.name} are never written: {where}. Let the grid and the masks cover the whole output."
+            return Finding("unwritten", text)
+    return None
+
+
+def reads_outside(spec: Spec, seen: Observation, twin: Observation) -> Finding | None:
+    """Outputs that depend on what lies around or inside unwritten buffers: `seen` and `twin` differ in poison alone."""
+    for declared, one, two in zip(spec.outputs, seen.outputs, twin.outputs, strict=True):
+        if one.shape != two.shape or one.dtype != two.dtype or to_bytes(one) == to_bytes(two):
+            continue
+        left = _still_poison(one, seen) & _still_poison(two, twin)
+        if bool(left.any()):
+            text = f"{int(left.sum())} of {left.numel()} elements of {declared.name} are never written: {describe_pattern(left, declared.shape)}. Let the grid and the masks cover the whole output."
+            return Finding("unwritten", text)
+        differ = (_bits(one) != _bits(two)).any(-1)
+        text = (
+            f"{declared.name} depends on memory that no kernel wrote or that lies outside its buffer: "
+            f"{int(differ.sum())} of {differ.numel()} elements change with it, {describe_pattern(differ, declared.shape)}. "
+            "Mask the loads and give `other`; write a workspace before it is read."
+        )
+        return Finding("reads_outside", text)
+    return None
+
+
+def _bits(tensor: Tensor) -> Tensor:
+    """The bytes of every element along a new last dimension."""
+    return tensor.contiguous().reshape(*tensor.shape, 1).view(torch.uint8)
+
+
+def _still_poison(tensor: Tensor, seen: Observation) -> Tensor:
+    dtype: Dtype = str(tensor.dtype).removeprefix("torch.")  # type: ignore[assignment]
+    word = poison_word(seen.case.poison, dtype)[: tensor.element_size()]
+    return (_bits(tensor) == torch.frombuffer(bytearray(word), dtype=torch.uint8)).all(-1)

@@ -1,0 +1,143 @@
+"""Run the candidate in a box over a list of cases and keep what came back. Nothing here decides anything.
+
+The box gets the candidate's source, the config and bytes of inputs. Expected values do not exist yet while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import torch
+from torch import Tensor
+
+from ..boxes import choose, client, is_trusted
+from ..contract import Config, Plan, Rejected, Spec, candidate_id
+from ..jobs import Interpreted, InterpretFailed, InterpretRequest, JudgeRequest
+from .cases import Case, case_inputs
+from .inputs import torch_dtype
+from .oracle import Oracle
+
+RUN_TIMEOUT_S = 60.0
+MARGIN_BYTES = 1024
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one run of the candidate left behind."""
+
+    case: Case
+    reply: Interpreted
+    outputs: tuple[Tensor, ...]
+    """As the candidate returned them; on the CPU, contiguous."""
+    inputs_after: Mapping[str, bytes]
+    margins: Mapping[str, bytes]
+    """Both margins of every buffer, and the gaps between strided elements."""
+
+
+@dataclass
+class Observations:
+    """All that the checks may look at."""
+
+    spec: Spec
+    config: Config
+    plans: tuple[Plan, ...]
+    ttir: Mapping[str, str]
+    """Texts of the plans' kernels by SHA-256."""
+    oracle: Oracle
+    observed: list[Observation] = field(default_factory=list)
+    notes: dict[str, bool | int | float | str] = field(default_factory=dict)
+    """Figures of what was not run, for the facts of the checks: shapes skipped, transforms outside the domain."""
+
+    def of(self, *groups: str) -> list[Observation]:
+        return [one for one in self.observed if one.case.group in groups]
+
+    def at(self, case: Case) -> Observation | None:
+        return next((one for one in self.observed if one.case == case), None)
+
+
+class Stopped(Exception):
+    """The candidate did not come through a run: its rejection, or what the interpreter lacks."""
+
+    def __init__(self, failed: InterpretFailed, case: Case) -> None:
+        super().__init__(failed.rejected.message)
+        self.failed, self.case = failed, case
+
+
+class Observer:
+    """One interpret session for all cases of a verdict. `with Observer(...) as observer: observer.run(cases)`."""
+
+    def __init__(self, request: JudgeRequest, spec: Spec, seed: bytes) -> None:
+        self.request, self.spec, self.seed = request, spec, seed
+        self.session = choose(request.box, trusted=is_trusted(request.proposer)).start("interpret")
+        self.label = self.session.label
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.session.close()
+
+    def run(self, cases: Iterable[Case]) -> list[Observation]:
+        """Observations in order. Stopped where the candidate fails; SandboxUnavailable where the box does."""
+        return [self._run(case) for case in cases]
+
+    def _run(self, case: Case) -> Observation:
+        request = InterpretRequest(
+            source=self.request.source, spec=self.spec, config=self.request.config, workload=case.workload,
+            dtypes=dict(case.dtypes), layout=case.layout, poison=case.poison, margin_bytes=MARGIN_BYTES,
+            timeout_s=RUN_TIMEOUT_S, target=self.request.target,
+        )  # fmt: skip
+        inputs = case_inputs(self.spec, case, self.seed)
+        blobs = {tensor.name: to_bytes(inputs[tensor.name]) for tensor in self.spec.tensor_inputs}
+        del inputs
+        reply, back = client.interpret(self.session, request, blobs)
+        if isinstance(reply, InterpretFailed):
+            raise Stopped(reply, case)
+        try:
+            outputs = tuple(
+                to_tensor(back[f"output:{declared.name}"], array.shape, array.dtype)
+                for declared, array in zip(self.spec.outputs, reply.outputs, strict=True)
+            )
+        except (ValueError, AttributeError, AssertionError) as error:
+            raise Stopped(InterpretFailed(rejected=self._malformed(case, error)), case) from error
+        return Observation(
+            case, reply, outputs,
+            {name.removeprefix("input:"): blob for name, blob in back.items() if name.startswith("input:")},
+            {name.removeprefix("margin:"): blob for name, blob in back.items() if name.startswith("margin:")},
+        )  # fmt: skip
+
+    def _malformed(self, case: Case, error: Exception) -> Rejected:
+        text = f"The worker's answer does not hold the outputs that it declares: {error}."
+        return Rejected(
+            candidate_id=candidate_id(self.request.source), stage="launch", code="malformed_reply", message=text,
+            config=self.request.config, workload=case.workload,
+        )  # fmt: skip
+
+
+def to_bytes(tensor: Tensor) -> bytes:
+    """Contiguous row-major bytes."""
+    flat = tensor.contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def to_tensor(blob: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:
+    """ValueError where the bytes do not fill the shape."""
+    kind = torch_dtype(dtype)
+    count = len(blob) // kind.itemsize
+    if len(blob) != kind.itemsize * torch.Size(shape).numel():
+        raise ValueError(f"{len(blob)} bytes for {tuple(shape)} of {dtype}")
+    if count == 0:
+        return torch.empty(shape, dtype=kind)
+    return torch.frombuffer(bytearray(blob), dtype=kind).reshape(shape)
+
+
+def read_ttir(plans: Iterable[Plan], folder: Path) -> dict[str, str]:
+    """Texts of all kernels by hash. FileNotFoundError where the caller did not write one."""
+    hashes = {kernel.ttir_sha256 for plan in plans for kernel in plan.kernels}
+    return {name: (folder / name).read_text() for name in sorted(hashes)}

@@ -1,0 +1,85 @@
+"""What the outputs should have been: computed after the candidate has answered, from inputs drawn again from the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from ..contract import Spec
+from .cases import Case, case_inputs
+from .inputs import Inputs
+from .lattice import exact_elements
+from .noise import half_ulp, honest_spread
+from .reference import Reference
+
+TINY = 2.0**-126
+"""Smallest normal float32: devices flush what is smaller to zero, in either operand of any operation."""
+OWN_ERROR_LIMIT = 16.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Of one case, one entry an output."""
+
+    exact: tuple[Tensor, ...]
+    """The reference in float64 (integers and bools as they are)."""
+    native: tuple[Tensor, ...]
+    """The reference in the case's own dtypes: shapes, dtypes, and where it is not finite."""
+    yardstick: tuple[Tensor, ...]
+    """What an honest kernel's error is measured in: float64, positive."""
+
+
+class Oracle:
+    """Expected values by case, each computed once and only when asked for."""
+
+    def __init__(self, spec: Spec, reference: Reference, seed: bytes) -> None:
+        self.spec, self.reference, self.seed = spec, reference, seed
+        self._expected: dict[object, Expected] = {}
+        self._exact_masks: dict[object, tuple[Tensor, ...]] = {}
+
+    def inputs(self, case: Case) -> Inputs:
+        return case_inputs(self.spec, case, self.seed)
+
+    def expected(self, case: Case) -> Expected:
+        return _once(self._expected, case.inputs_key, lambda: self._compute(self.inputs(case)))
+
+    def exact_mask(self, case: Case) -> tuple[Tensor, ...]:
+        """Elements whose value is an exact integer on any path; for cases of the lattice."""
+        expected = self.expected(case)
+        return _once(
+            self._exact_masks,
+            case.inputs_key,
+            lambda: exact_elements(self.reference, self.inputs(case), expected.exact),
+        )
+
+    def _compute(self, inputs: Inputs) -> Expected:
+        exact = self.reference.run_float64(inputs)
+        native = self.reference.run(inputs)
+        spread = honest_spread(self.reference, inputs, exact, self.seed)
+        yardsticks = []
+        for true, own, moved in zip(exact, native, spread, strict=True):
+            rounding = half_ulp(
+                torch.nan_to_num(true.double(), posinf=0.0, neginf=0.0), str(own.dtype).removeprefix("torch.")
+            )
+            yardsticks.append(own_error_factor(true, own, moved + rounding + TINY) * (moved + rounding + TINY))
+        return Expected(exact, native, tuple(yardsticks))
+
+
+def own_error_factor(exact: Tensor, native: Tensor, yardstick: Tensor) -> float:
+    """How many yardsticks the reference's own error is, root mean square: 1 unless the reference itself rounds between
+    its steps, as one that is written in a half precision does. A kernel that rounds at the same places is honest."""
+    if not native.is_floating_point() or native.numel() == 0:
+        return 1.0
+    ratio = ((native.double() - exact) / yardstick).nan_to_num(0.0, 0.0, 0.0)
+    return min(OWN_ERROR_LIMIT, max(1.0, float(ratio.square().mean().sqrt())))
+
+
+def _once(cache: dict[object, T], key: object, compute: Callable[[], T]) -> T:
+    if key not in cache:
+        cache[key] = compute()
+    return cache[key]

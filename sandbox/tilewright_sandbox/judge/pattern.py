@@ -1,0 +1,41 @@
+"""Where an output is wrong, in the words of the spec's axes: what a person or a proposer can act on."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ..contract import Dim
+
+
+def describe_pattern(wrong: Tensor, shape: tuple[Dim, ...]) -> str:
+    """For example `last 3 of 61 along cols`, `every element`, `row 0 along tokens; every second along hidden`."""
+    count, total = int(wrong.sum()), wrong.numel()
+    if count == total:
+        return "every element"
+    parts = []
+    for dim, extent in enumerate(wrong.shape):
+        name = shape[dim] if isinstance(shape[dim], str) else f"dimension {dim}"
+        others = [d for d in range(wrong.dim()) if d != dim]
+        touched = (wrong.any(dim=others) if others else wrong).nonzero().flatten().tolist()
+        if len(touched) < extent:
+            parts.append(f"{_indices(touched, extent)} along {name}")
+    places = "; ".join(parts)
+    if count <= 1 or not places:
+        return places or f"{count} of {total} elements, scattered"
+    return f"{places} ({count} of {total} elements)"
+
+
+def _indices(touched: list[int], extent: int) -> str:
+    n, first, last = len(touched), touched[0], touched[-1]
+    if n == 1:
+        return "last" if first == extent - 1 else f"index {first}"
+    steps = {b - a for a, b in zip(touched, touched[1:], strict=False)}
+    if steps == {1} and last == extent - 1:
+        return f"last {n} of {extent}"
+    if steps == {1} and first == 0:
+        return f"first {n} of {extent}"
+    if steps == {1}:
+        return f"{first} to {last} of {extent}"
+    if len(steps) == 1 and n > 2:
+        return f"every {steps.pop()}th from {first} of {extent}"
+    return f"{n} of {extent}"

@@ -1,0 +1,76 @@
+"""Which cases a verdict runs: a few that decide most failures at once, then everything else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..contract import Spec, Workload
+from .cases import Case
+from .inputs import draw_inputs
+from .lattice import widest_lattice
+from .reference import Reference
+from .shapes import long_shapes
+from .transforms import TRANSFORMS
+from .twins import Feasible, twin_dtypes
+
+LATTICE_LONG = 523
+
+
+def screen_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
+    """Structure, memory, determinism and budget on the base shape, in every twin."""
+    workload = Workload(role="twin", axes=dict(base))
+    cases: list[Case] = []
+    for dtypes in twin_dtypes(spec):
+        first = Case("budget", workload, dtypes)
+        cases += [first, Case("memory", workload, dtypes, poison="large", twin_of=first)]
+        cases += [Case("budget", workload, dtypes, draw) for draw in _budget_draws(spec)]
+    cases.append(Case("determinism", workload, cases[0].dtypes, twin_of=cases[0], repeat=1))
+    return cases
+
+
+def _budget_draws(spec: Spec) -> list[str]:
+    bounded = any(t.low is not None or t.high is not None or t.fill == "uniform" for t in spec.tensor_inputs)
+    return ["again"] if bounded else ["again", "signed_lognormal"]
+
+
+def lattice_cases(spec: Spec, reference: Reference, base: Mapping[str, int], feasible: Feasible) -> list[Case]:
+    """Wide and narrow integers in every twin, long along each axis in turn; empty where the test does not apply."""
+    cases: list[Case] = []
+    for axes in [dict(base), *long_shapes(spec, feasible, LATTICE_LONG)]:
+        workload = Workload(role="twin", axes=axes)
+        for dtypes in twin_dtypes(spec):
+            widest = widest_lattice(reference, spec, axes, dtypes)
+            for q in sorted({widest, min(widest, 1)} - {0}, reverse=True):
+                cases.append(Case("lattice", workload, dtypes, f"lattice:{q}"))
+    return cases
+
+
+def transform_cases(spec: Spec, base: Mapping[str, int], seed: bytes) -> tuple[list[Case], list[str]]:
+    """One case a transform and twin, and the names of the transforms that the domain or the dtype excludes."""
+    workload = Workload(role="twin", axes=dict(base))
+    cases, excluded = [], []
+    for dtypes in twin_dtypes(spec):
+        inputs = draw_inputs(spec, base, seed, dtypes)
+        for name, transform in TRANSFORMS.items():
+            if transform.admitted(spec, base, inputs, seed):
+                cases.append(Case("transforms", workload, dtypes, name))
+            elif name not in excluded:
+                excluded.append(name)
+    return cases, excluded
+
+
+def layout_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
+    workload, dtypes = Workload(role="twin", axes=dict(base)), twin_dtypes(spec)[0]
+    return [Case("shapes", workload, dtypes, layout=layout) for layout in spec.accept.layouts if layout != "contiguous"]
+
+
+def shape_cases(spec: Spec, workloads: Iterable[Workload]) -> list[Case]:
+    """Twins alternate; every third shape runs a second time with other poison."""
+    twins = twin_dtypes(spec)
+    cases: list[Case] = []
+    for i, workload in enumerate(workloads):
+        first = Case("shapes", workload, twins[i % len(twins)])
+        cases.append(first)
+        if i % 3 == 0:
+            cases.append(Case("memory", workload, first.dtypes, poison="large", twin_of=first))
+    return cases

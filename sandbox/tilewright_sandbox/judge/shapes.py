@@ -1,0 +1,136 @@
+"""Which shapes a candidate must get right: edges of the domain and of its blocks, and shapes that nobody could foresee.
+
+A shape at which WHERE does not hold is outside the candidate's domain: it is counted and skipped. Shapes are bounded by
+what the interpreter can run; extents beyond 2³¹ elements are left to a device.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..contract import Config, Spec, Workload
+from .twins import Feasible, interpretable, nearest
+
+LONG = 263
+HIDDEN = 5
+HIDDEN_MAX = 300
+NOT_BLOCKS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
+SMALL = (3, 2, 5, 1)
+SAMPLED = 200
+
+
+@dataclass(frozen=True)
+class Shapes:
+    first: tuple[Workload, ...]
+    """Hidden draws, the least shape, and one long along each axis: run always."""
+    blocks: tuple[Workload, ...]
+    """Extents about the config's blocks: run as far as the interpreter's speed allows, the cheapest first."""
+    infeasible: int
+    """Shapes that were wanted and that WHERE excludes."""
+    domain_share: float
+    """Of shapes sampled from the whole domain, the part that WHERE admits."""
+
+
+def choose_shapes(spec: Spec, config: Config, feasible: Feasible, seed: bytes) -> Shapes:
+    """Every shape is feasible, inside the domain, and holds few enough elements for the interpreter."""
+    chance = random.Random(int.from_bytes(seed, "little"))
+    seen: set[str] = set()
+    infeasible = 0
+
+    def admit(role: Literal["hidden", "edge"], wanted: Iterable[dict[str, int]]) -> tuple[Workload, ...]:
+        nonlocal infeasible
+        admitted = []
+        for axes in wanted:
+            bound = {name: nearest(spec.axes[name], extent) for name, extent in axes.items()}
+            workload = Workload(role=role, axes=bound)
+            if workload.label in seen or not interpretable(spec, bound):
+                continue
+            seen.add(workload.label)
+            if feasible(bound):
+                admitted.append(workload)
+            else:
+                infeasible += 1
+        return tuple(admitted)
+
+    first = (*admit("edge", _edges(spec)), *admit("hidden", _hidden(spec, chance)))
+    blocks = admit("edge", _about_blocks(spec, config))
+    return Shapes(first, blocks, infeasible, _domain_share(spec, feasible, chance))
+
+
+def predicted_s(axes: Mapping[str, int], measured: Iterable[tuple[Mapping[str, int], float]]) -> float:
+    """Seconds of a run at a shape, from runs at others: time grows with each extent at most as fast as the extent. The
+    least of the predictions holds."""
+    return min(
+        (seconds * math.prod(max(1.0, axes[n] / other[n]) for n in axes) for other, seconds in measured), default=0.0
+    )
+
+
+def _hidden(spec: Spec, chance: random.Random) -> Iterator[dict[str, int]]:
+    drawn = 0
+    for _ in range(50):
+        axes = {name: _log_uniform(axis.min, min(axis.max, HIDDEN_MAX), chance) for name, axis in spec.axes.items()}
+        bound = {name: nearest(spec.axes[name], extent) for name, extent in axes.items()}
+        if interpretable(spec, bound):
+            yield bound
+            drawn += 1
+            if drawn == HIDDEN:
+                return
+
+
+def _log_uniform(low: int, high: int, chance: random.Random) -> int:
+    if high <= low:
+        return low
+    return min(high, int(low * ((high + 1) / low) ** chance.random()))
+
+
+def _edges(spec: Spec) -> Iterator[dict[str, int]]:
+    small = _small(spec)
+    yield {name: axis.min for name, axis in spec.axes.items()}
+    for name in _moving(spec):
+        yield small | {name: LONG}
+        yield small | {name: 1}
+
+
+def _about_blocks(spec: Spec, config: Config) -> Iterator[dict[str, int]]:
+    blocks = sorted({v for n, v in config.root.items() if type(v) is int and v >= 8 and n not in NOT_BLOCKS})
+    small, moving = _small(spec), _moving(spec)
+    for extent in (e for block in blocks for e in (2 * block + 1, block + 1, block - 1)):
+        for name in moving:
+            yield small | {name: extent}
+    for block in blocks:
+        yield {name: block if name in moving else small[name] for name in spec.axes}
+
+
+def _small(spec: Spec) -> dict[str, int]:
+    return {name: SMALL[i % len(SMALL)] for i, name in enumerate(spec.axes)}
+
+
+def _moving(spec: Spec) -> list[str]:
+    return [name for name, axis in spec.axes.items() if axis.min != axis.max]
+
+
+def long_shapes(spec: Spec, feasible: Feasible, extent: int) -> list[dict[str, int]]:
+    """For each axis that moves, a shape that is long along it alone; those that are feasible."""
+    small = _small(spec)
+    shapes = []
+    for name in spec.axes:
+        bound = {n: nearest(spec.axes[n], e) for n, e in (small | {name: extent}).items()}
+        if bound not in shapes and interpretable(spec, bound) and feasible(bound):
+            shapes.append(bound)
+    return shapes
+
+
+def _domain_share(spec: Spec, feasible: Feasible, chance: random.Random) -> float:
+    def sample() -> Mapping[str, int]:
+        return {
+            name: chance.choice(axis.choices)
+            if axis.choices
+            else nearest(axis, _log_uniform(axis.min, axis.max, chance))
+            for name, axis in spec.axes.items()
+        }
+
+    return sum(feasible(sample()) for _ in range(SAMPLED)) / SAMPLED

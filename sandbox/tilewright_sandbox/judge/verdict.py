@@ -1,0 +1,188 @@
+"""`judge`: run the cases, apply the checks, decide. The first check that fails, in the order of STAGES, is the verdict."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from ..candidate import parse_candidate
+from ..contract import (
+    STAGES,
+    Candidate,
+    Check,
+    CheckName,
+    Measured,
+    Rejected,
+    SandboxUnavailable,
+    Spec,
+    Time,
+    Workload,
+)
+from ..expressions import compile_where
+from ..jobs import JudgeRequest
+from ..spec import SpecFolder
+from ..targets import TARGETS
+from .checks import CHECKS
+from .observe import Observations, Observer, Stopped, read_ttir, to_bytes
+from .oracle import Oracle
+from .plan_cases import lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
+from .reference import Reference
+from .shapes import choose_shapes, predicted_s
+from .twins import Feasible, base_shape
+
+SCREENED: tuple[CheckName, ...] = ("structure", "memory", "determinism", "budget", "ir")
+BLOCK_SHAPES_S = 20.0
+"""Of predicted interpreter time; predictions are upper bounds, most runs take a tenth."""
+
+
+def judge(request: JudgeRequest, folder: SpecFolder) -> Rejected | Measured:
+    """The verdict on one config. SpecError and SandboxUnavailable are the spec's and the machine's failures."""
+    spec = folder.spec
+    candidate = parse_candidate(request.source, proposer=request.proposer, spec=spec)
+    if isinstance(candidate, Rejected):
+        return candidate
+    seed = bytes.fromhex(request.seed) if request.seed else secrets.token_bytes(16)
+    verdict = _Verdict(request, spec, candidate, seed)
+    feasible = feasibility(candidate, request)
+    base = base_shape(spec, feasible)
+    if base is None:
+        text = "WHERE excludes every small shape of the spec's domain that was tried, so nothing can be run. Widen it."
+        return verdict.rejected("shapes", "no_feasible_shape", text)
+    seen = Observations(spec, request.config, request.plans, _ttir(request), Oracle(spec, Reference(folder), seed))
+    with Observer(request, spec, seed) as observer:
+        verdict.box = observer.label
+        try:
+            seen.observed += observer.run(screen_cases(spec, base))
+            checks = apply_checks(seen, SCREENED)
+            if request.depth == "screen" or any(check.status == "FAIL" for check in checks):
+                return verdict.decide(checks, seen)
+            _observe_rest(request, seen, observer, base, feasible, seed)
+        except Stopped as stopped:
+            return verdict.stopped(stopped)
+    return verdict.decide(apply_checks(seen, tuple(CHECKS)), seen)
+
+
+def feasibility(candidate: Candidate, request: JudgeRequest) -> Feasible:
+    conditions = [compile_where(text) for text in candidate.where]
+    return lambda axes: all(where.holds(request.config, axes) for where in conditions)
+
+
+def _ttir(request: JudgeRequest) -> dict[str, str]:
+    try:
+        return read_ttir([plan for plan in request.plans if plan.compiled], Path(request.blobs_path))
+    except FileNotFoundError as error:
+        raise SandboxUnavailable(
+            f"a kernel's TTIR is missing: {error.filename}", "write the build's blobs first"
+        ) from error
+
+
+def _observe_rest(
+    request: JudgeRequest,
+    seen: Observations,
+    observer: Observer,
+    base: Mapping[str, int],
+    feasible: Feasible,
+    seed: bytes,
+) -> None:
+    spec = seen.spec
+    cases, excluded = transform_cases(spec, base, seed)
+    if excluded:
+        seen.notes["transforms_excluded"] = ", ".join(excluded)
+    seen.observed += observer.run([*lattice_cases(spec, seen.oracle.reference, base, feasible), *cases])
+    chosen = choose_shapes(spec, request.config, feasible, seed)
+    seen.observed += observer.run([*layout_cases(spec, base), *shape_cases(spec, chosen.first)])
+    left_out = _observe_blocks(seen, observer, chosen.blocks)
+    seen.notes |= {
+        "shapes_run": len(chosen.first) + len(chosen.blocks) - left_out, "shapes_infeasible": chosen.infeasible,
+        "shapes_too_slow": left_out, "shapes_domain_share": round(chosen.domain_share, 3),
+    }  # fmt: skip
+
+
+def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Workload, ...]) -> int:
+    """Run shapes about the config's blocks, the cheapest first; how many were left out."""
+    measured = [(one.case.workload.axes, one.reply.seconds) for one in seen.observed]
+    predicted = {workload.label: predicted_s(workload.axes, measured) for workload in workloads}
+    spent_s, affordable = 0.0, []
+    for workload in sorted(workloads, key=lambda one: predicted[one.label]):
+        spent_s += predicted[workload.label]
+        if spent_s <= BLOCK_SHAPES_S:
+            affordable.append(workload)
+    seen.observed += observer.run(shape_cases(seen.spec, affordable))
+    return len(workloads) - len(affordable)
+
+
+def apply_checks(seen: Observations, names: tuple[CheckName, ...]) -> tuple[Check, ...]:
+    """Checks in the order of STAGES. Structure comes first: where it fails, outputs cannot be compared."""
+    checks: list[Check] = []
+    for name in sorted(names, key=STAGES.index):
+        checks.append(CHECKS[name](seen))
+        if name == "structure" and checks[-1].status == "FAIL":
+            break
+    return tuple(checks)
+
+
+class _Verdict:
+    """Makes the verdict's records for one request."""
+
+    def __init__(self, request: JudgeRequest, spec: Spec, candidate: Candidate, seed: bytes) -> None:
+        self.request, self.spec, self.candidate, self.seed = request, spec, candidate, seed
+        self.box = ""
+
+    def rejected(self, stage: str, code: str, message: str, checks: tuple[Check, ...] = ()) -> Rejected:
+        facts = next((check.facts for check in checks if check.name == stage), {})
+        return Rejected(
+            candidate_id=self.candidate.id, stage=stage, code=code, message=message, config=self.request.config,
+            evidence={key: value for key, value in facts.items() if key != "code"}, checks=checks, box=self.box,
+        )  # fmt: skip
+
+    def stopped(self, stopped: Stopped) -> Rejected:
+        if stopped.failed.unsupported:
+            text = (
+                f"Triton's interpreter cannot run this candidate ({stopped.failed.unsupported}), and this machine has no "
+                "device to run it on. Judge it on a GPU, or write it without that construct."
+            )
+            return self.rejected("launch", "not_interpretable", text)
+        failed = stopped.failed.rejected
+        evidence = failed.evidence | {"case": stopped.case.label}
+        message = f"{failed.message.rstrip()} Seen at {stopped.case.label}."
+        return failed.model_copy(update={"box": self.box, "evidence": evidence, "message": message})
+
+    def decide(self, checks: tuple[Check, ...], seen: Observations) -> Rejected | Measured:
+        failed = next((check for check in checks if check.status == "FAIL"), None)
+        if failed is not None:
+            return self.rejected(failed.name, str(failed.facts["code"]), failed.reason, checks)
+        ran = {check.name for check in checks}
+        left = tuple(
+            Check(name=name, status="NOT_RUN", reason="screened only: the rest of the checks was not asked for")
+            for name in CHECKS
+            if name not in ran
+        )
+        compiled = bool(self.request.plans) and all(plan.compiled for plan in self.request.plans)
+        return Measured(
+            candidate_id=self.candidate.id, config=self.request.config,
+            evidence=f"interpreter + compiled for {self.request.target}" if compiled else "interpreter",
+            target=self.request.target, checks=tuple(sorted((*checks, *left), key=lambda c: STAGES.index(c.name))),
+            rung=rung(seen), times=self._times(), plans=tuple(plan.sha256 for plan in self.request.plans),
+            hybrid=any(plan.hybrid for plan in self.request.plans), box=self.box,
+            seed_commitment=hashlib.sha256(self.seed).hexdigest(), seed=self.seed.hex(),
+        )  # fmt: skip
+
+    def _times(self) -> tuple[Time, ...]:
+        from ..modelled import modelled_time
+
+        target = TARGETS.get(self.request.target)
+        if target is None:
+            return ()
+        return tuple(modelled_time(self.spec, plan, target) for plan in self.request.plans if plan.compiled)
+
+
+def rung(seen: Observations) -> Literal["bitwise", "within budget"]:
+    """Bitwise where every output of every case is the reference's own, bit for bit, in the case's dtypes."""
+    for one in seen.observed:
+        native = seen.oracle.expected(one.case).native
+        if any(to_bytes(output) != to_bytes(own) for output, own in zip(one.outputs, native, strict=True)):
+            return "within budget"
+    return "bitwise"
