@@ -244,7 +244,7 @@ class Meta:
 
     def __init__(self, shape: tuple[Extent, ...], dtype: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
         self.shape, self.first, self.second = shape, first, second
-        self.dtype = cast(Dtype, dtype)
+        self.dtype: Dtype = cast(Dtype, dtype)
 
     def reduced(self, dims: Sequence[int], *, keepdim: bool) -> Meta:
         def shrink(shape: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -292,7 +292,8 @@ def _assert_last_use(call: Call) -> None:
 def _window_of(call: Call) -> tuple[int, int] | None:
     """(dimension, start) of an as_strided call that is a slice along one dimension."""
     source = _arguments(call)[0].meta["val"]
-    size, stride, offset = (*_arguments(call)[1:], 0)[:3]
+    size, stride = _arguments(call)[1:3]
+    offset = _arguments(call)[3] if len(_arguments(call)) > 3 else None
     shorter = [d for d, (part, whole) in enumerate(zip(size, source.shape, strict=False)) if part != whole]
     if len(size) != source.dim() or tuple(stride) != source.stride() or not source.is_contiguous() or len(shorter) != 1:
         return None

@@ -20,6 +20,66 @@ CALLS = {
 CLAMPS = {"clamp_min": "<", "clamp_max": ">"}
 ATOM, UNARY, PRODUCT = 40, 30, 20
 
+RESERVED = frozenset(
+    [
+        "torch",
+        "triton",
+        "tl",
+        "float",
+        "range",
+        "min",
+        "max",
+        "row",
+        "col",
+        "k",
+        "i",
+        "matrix",
+        "inside",
+        "start",
+        "carry",
+        "addend",
+        "new_max",
+        "shift",
+        "block_sum",
+        "tile",
+        "turn",
+        "part",
+        "span",
+        "place",
+        "end",
+        "in_k",
+        "a_at",
+        "b_at",
+        "tiles_m",
+        "tiles_n",
+        "tile_m",
+        "tile_n",
+        "in_band",
+        "first",
+        "height",
+        "rows_held",
+        "partial",
+        "n_rows",
+        "n_cols",
+        "n_inner",
+        "n_elements",
+        "BLOCK",
+        "ROWS",
+        "BLOCK_M",
+        "BLOCK_N",
+        "BLOCK_K",
+        "GROUP_M",
+        "SPLIT_K",
+        "PROGRAMS",
+        "num_warps",
+        "num_stages",
+    ]
+)
+"""Names that the forms give themselves, in kernels and in `run`."""
+RESERVED_IN_RUN = frozenset(name for name in RESERVED if name.isupper()) | {
+    "torch", "triton", "rows_held", "partial", "num_warps", "num_stages",
+}  # fmt: skip
+
 HELPERS = {
     "tanh": '''@triton.jit
 def tanh(x):
@@ -55,21 +115,7 @@ class Names:
     """Gives each value of a kernel a name of its own."""
 
     def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = {
-            *taken,
-            "tl",
-            "row",
-            "col",
-            "k",
-            "matrix",
-            "inside",
-            "start",
-            "tile",
-            "float",
-            "range",
-            "min",
-            "max",
-        }
+        self._taken = {*taken, *RESERVED}
 
     def give(self, wanted: str) -> str:
         name, count = wanted, 2

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright_sandbox.contract import Spec
+from tilewright_sandbox.contract import ScalarInput, Spec
 from tilewright_sandbox.graph import OpGraph
 
 from . import seeds
 from .atoms import leaves
+from .express import RESERVED, RESERVED_IN_RUN
 from .extents import Monomial, Unsupported
 from .frame import Frame, Strides
 from .looped import looped_kernel
@@ -34,6 +35,9 @@ class Form:
 
 def forms(spec: Spec, graph: OpGraph, target: str) -> Iterator[Form]:
     """Every form of the family to which the graph belongs. Unsupported if it belongs to none."""
+    scalars = {i.name for i in spec.inputs if isinstance(i, ScalarInput)}
+    if clash := sorted((scalars & RESERVED) | ({i.name for i in spec.inputs} & RESERVED_IN_RUN)):
+        raise Unsupported(f"an input that is called {clash[0]}, as a variable of the kernels is")
     reader = Reader(graph)
     outputs = reader.outputs(graph, [output.name for output in spec.outputs])
     roots = [output.term for output in outputs]
@@ -138,11 +142,13 @@ def _rows(spec: Spec, stages: Sequence[Stage], tensors: dict[str, Strides]) -> I
                 name, "One program holds ROWS rows.", first, _frame(spec, first, tensors), rows=True
             )
             width = probe.n_cols.text(axis_names(spec))
-            kernel.passed["ROWS"] = "rows"
-            kernel.grid = kernel.grid.replace("ROWS", "rows")
+            kernel.passed["ROWS"] = "rows_held"
+            kernel.grid = kernel.grid.replace("ROWS", "rows_held")
             text = "Multi-row: one program holds ROWS short rows in registers and reads each once."
             made = module(text, kernel, *seeds.multi_row_space(shapes), [f"ROWS == 1 or ROWS * {narrow} <= 32768"])
-            made.prepare.append(f"rows = max(1, min(ROWS, {RESIDENT_ELEMENTS} // triton.next_power_of_2({width})))")
+            made.prepare.append(
+                f"rows_held = max(1, min(ROWS, {RESIDENT_ELEMENTS} // triton.next_power_of_2({width})))"
+            )
             return Form("multi-row", made)
 
         candidates += [multi, resident] if shapes.cols_most() <= 2048 else [resident, multi]

@@ -151,6 +151,8 @@ class Loops:
         self._take("    ")
         self.writer.known = before
         self.writer.name(extreme), self.writer.name(total)
+        if shift is extreme:
+            self.lines.append(f'{amount} = tl.where({peak} == float("-inf"), float("nan"), {amount})')
         if total.op == "mean":
             self.lines.append(f"{self.writer.known[id(total)]} = {amount} / {self.n_cols}")
 

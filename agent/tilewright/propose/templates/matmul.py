@@ -164,7 +164,7 @@ class Tiles:
             matrix = [f"matrix = (turn // (tiles_m * tiles_n)){wide}", "tile = turn % (tiles_m * tiles_n)"]
         turn = "turn" if matrix else "tile"
         inner = [*matrix, *TILE_ORDER, *self.indices(), *self.accumulate(), *self.epilogue()]
-        body = [*self.counts(), f"for {turn} in tl.range(tl.program_id(0), {total}, PROGRAMS, flatten=True):"]
+        body = [*self.counts(), f"for {turn} in range(tl.program_id(0), {total}, PROGRAMS):"]
         body += ["    " + line for line in inner]
         return self._kernel(name, summary, body, "(PROGRAMS,)", ["PROGRAMS"])
 

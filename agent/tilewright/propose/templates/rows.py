@@ -15,6 +15,7 @@ def resident_kernel(name: str, summary: str, stage: Stage, frame: Frame, *, rows
     pointers = pointer_names(stage, frame)
     writer = Writer(frame, kernel_names(stage, frame))
     n_rows, n_cols = frame.text(frame.n_rows), frame.group(frame.n_cols)
+    programs = frame.n_rows.text(frame.names)
     start = ["row = tl.program_id(0)"]
     if rows:
         row = "tl.program_id(0) * ROWS + tl.arange(0, ROWS)"
@@ -38,7 +39,7 @@ def resident_kernel(name: str, summary: str, stage: Stage, frame: Frame, *, rows
         writer,
         ["BLOCK", "ROWS"] if rows else ["BLOCK"],
         start + body.lines,
-        grid=f"(triton.cdiv({n_rows}, ROWS),)" if rows else f"({n_rows},)",
+        grid=f"(triton.cdiv({programs}, ROWS),)" if rows else f"({programs},)",
         passed={"BLOCK": f"triton.next_power_of_2({frame.n_cols.text(frame.names)})"},
     )
 

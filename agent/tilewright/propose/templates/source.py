@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tilewright_sandbox.contract import ConfigValue, Spec, TensorOutput
 
 from .atoms import Atom
-from .express import HELPERS, Writer
+from .express import HELPERS, RESERVED, Writer
 from .extents import Monomial, Unsupported
 from .frame import Strides
 from .terms import FLOATS, Output, Term
@@ -139,11 +139,7 @@ def call(head: str, arguments: Sequence[str], suffix: str = "") -> str:
 
 def axis_names(spec: Spec) -> dict[str, str]:
     """Axis → variable name: the axis's own, unless an input or output has it too."""
-    taken = (
-        {i.name for i in spec.inputs}
-        | {o.name for o in spec.outputs}
-        | {"row", "col", "k", "matrix", "inside", "tl", "torch", "triton"}
-    )
+    taken = {i.name for i in spec.inputs} | {o.name for o in spec.outputs} | RESERVED
     return {axis: f"n_{axis}" if axis in taken else axis for axis in spec.axes}
 
 

@@ -168,6 +168,7 @@ class Reader:
     def __init__(self, graph: OpGraph) -> None:
         self.algebra = Algebra()
         self.values: dict[str, Shaped] = {}
+        self.slices: dict[tuple[str, int, Monomial, Monomial], Shaped] = {}
         for tensor in graph.inputs:
             dims = [dimension(Monomial.parse(extent)) for extent in tensor.shape]
             kind = "float" if tensor.dtype in FLOATS else "bool" if tensor.dtype == "bool" else "int"
@@ -199,6 +200,11 @@ class Reader:
                 return [Monomial.parse(extent) for extent in node.output.shape]
         return next([Monomial.parse(e) for e in value.shape] for value in graph.inputs if value.name == name)
 
+    def _extent(self, text: str) -> Term:
+        term = self.algebra.make("extent", value=text, kind="int")
+        term.extent = Monomial.parse(int(text) if text.isdigit() else text)
+        return term
+
     def _operand(self, operand: str | float | int | bool) -> Shaped:
         return self.values[operand] if isinstance(operand, str) else Shaped(self.algebra.literal(operand), [])
 
@@ -208,9 +214,7 @@ class Reader:
         kind = "float" if node.output.dtype in FLOATS else "bool" if node.output.dtype == "bool" else "int"
         match op:
             case "extent":
-                return Shaped(
-                    Term("extent", extent=Monomial.parse(_extent(str(node.attributes["of"]))), kind="int"), []
-                )
+                return Shaped(self._extent(str(node.attributes["of"])), [])
             case "constant":
                 return Shaped(self.algebra.literal(float(str(node.attributes["value"]))), [])
             case "reshape":
@@ -262,10 +266,13 @@ class Reader:
         if term.op != "input" or [list(d) for d in term.index] != arg.dims:
             raise Unsupported("a slice of a computed value")
         begin = start.term.extent if start.term.op == "extent" else Monomial.parse(int(start.term.value))
+        key = (str(term.value), dim, begin, shape[dim])
+        if key in self.slices:
+            return self.slices[key]
         index, starts = list(term.index), list(term.starts)
         index[dim], starts[dim] = tuple(dimension(shape[dim])), begin
         piece = Term("input", value=term.value, index=tuple(index), starts=tuple(starts), kind=term.kind)
-        return Shaped(piece, [list(d) for d in index])
+        return self.slices.setdefault(key, Shaped(piece, [list(d) for d in index]))
 
     def _gather(self, arg: Shaped, index: Shaped, dim: int) -> Shaped:
         if index.dims[dim]:
@@ -282,10 +289,6 @@ class Reader:
         if term.op in POINTWISE:
             return self.algebra.make(term.op, *(self._pick(arg, index, over) for arg in term.args), kind=term.kind)
         raise Unsupported(f"a gather from the result of {term.op}")
-
-
-def _extent(text: str) -> int | str:
-    return int(text) if text.isdigit() else text
 
 
 def _int(attribute: object) -> int:
