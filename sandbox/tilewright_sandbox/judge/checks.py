@@ -28,7 +28,8 @@ def _not_run(name: CheckName, reason: str, *, mandatory: bool = True, **facts: b
 
 
 def _fail(name: CheckName, code: str, message: str, facts: Facts) -> Check:
-    return Check(name=name, status="FAIL", reason=message, facts={"code": code} | facts)
+    coded: Facts = {"code": code}
+    return Check(name=name, status="FAIL", reason=message, facts=coded | facts)
 
 
 def structure(seen: Observations) -> Check:
@@ -86,7 +87,8 @@ def _class(seen: Observations, kind: str, why: str) -> Check:
     if kind != "bitwise" and seen.spec.accept.deterministic:
         text = f"The spec asks for equal bits from run to run, but {why}. Add in a fixed order."
         return _fail("determinism", "order_dependent", text, {"class": kind})
-    return Check(name="determinism", status="PASS", facts={"class": kind} | ({"why": why} if why else {}))
+    facts: Facts = {"class": kind, "why": why} if why else {"class": kind}
+    return Check(name="determinism", status="PASS", facts=facts)
 
 
 def budget(seen: Observations) -> Check:

@@ -73,6 +73,10 @@ class FloatNoise(TorchDispatchMode):
         self.leaves_integers = False
         """Whether an operation ran that gives fractions of integers: a quotient, an exponential, a root."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # torch would import its whole compiler, for 2 s, in order to switch it off here
+
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         packet = func.overloadpacket

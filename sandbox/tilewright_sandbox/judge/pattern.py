@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from torch import Tensor
 
 from ..contract import Dim
@@ -29,7 +31,7 @@ def _indices(touched: list[int], extent: int) -> str:
     n, first, last = len(touched), touched[0], touched[-1]
     if n == 1:
         return "last" if first == extent - 1 else f"index {first}"
-    steps = {b - a for a, b in zip(touched, touched[1:], strict=False)}
+    steps = {b - a for a, b in itertools.pairwise(touched)}
     if steps == {1} and last == extent - 1:
         return f"last {n} of {extent}"
     if steps == {1} and first == 0:

@@ -9,11 +9,8 @@ from .cases import Case
 from .inputs import draw_inputs
 from .lattice import widest_lattice
 from .reference import Reference
-from .shapes import long_shapes
 from .transforms import TRANSFORMS
-from .twins import Feasible, twin_dtypes
-
-LATTICE_LONG = 523
+from .twins import twin_dtypes
 
 
 def screen_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
@@ -33,25 +30,29 @@ def _budget_draws(spec: Spec) -> list[str]:
     return ["again"] if bounded else ["again", "signed_lognormal"]
 
 
-def lattice_cases(spec: Spec, reference: Reference, base: Mapping[str, int], feasible: Feasible) -> list[Case]:
-    """Wide and narrow integers in every twin, long along each axis in turn; empty where the test does not apply."""
+def lattice_cases(spec: Spec, reference: Reference, shapes: Iterable[Mapping[str, int]]) -> list[Case]:
+    """The widest integers at every shape and twin, and {−1, 0, 1} at the first; empty where the test does not apply."""
     cases: list[Case] = []
-    for axes in [dict(base), *long_shapes(spec, feasible, LATTICE_LONG)]:
-        workload = Workload(role="twin", axes=axes)
+    for place, axes in enumerate(shapes):
+        workload = Workload(role="twin", axes=dict(axes))
         for dtypes in twin_dtypes(spec):
             widest = widest_lattice(reference, spec, axes, dtypes)
-            for q in sorted({widest, min(widest, 1)} - {0}, reverse=True):
-                cases.append(Case("lattice", workload, dtypes, f"lattice:{q}"))
+            if widest:
+                cases.append(Case("lattice", workload, dtypes, f"lattice:{widest}"))
+            if widest > 1 and place == 0:
+                cases.append(Case("lattice", workload, dtypes, "lattice:1"))
     return cases
 
 
 def transform_cases(spec: Spec, base: Mapping[str, int], seed: bytes) -> tuple[list[Case], list[str]]:
-    """One case a transform and twin, and the names of the transforms that the domain or the dtype excludes."""
+    """One case a transform, two where the half twin may tell more, and the names of the transforms that the domain or the dtype excludes."""
     workload = Workload(role="twin", axes=dict(base))
     cases, excluded = [], []
-    for dtypes in twin_dtypes(spec):
+    for place, dtypes in enumerate(twin_dtypes(spec)):
         inputs = draw_inputs(spec, base, seed, dtypes)
         for name, transform in TRANSFORMS.items():
+            if place > 0 and not transform.in_half:
+                continue
             if transform.admitted(spec, base, inputs, seed):
                 cases.append(Case("transforms", workload, dtypes, name))
             elif name not in excluded:

@@ -25,6 +25,8 @@ class Transform:
     finite: bool = True
     infinite: bool = False
     """Puts ±inf in: where the reference then answers NaN, it does not say what is right."""
+    in_half: bool = False
+    """Worth a run in float16 too: what it shows depends on the dtype's range or spacing."""
     index: Callable[[Tensor, int], Tensor] | None = None
     """Of an index input's values and the number of indices; where it is given, the floating inputs stay as drawn."""
 
@@ -126,22 +128,22 @@ def _minus_infinity_rows(x: Tensor, g: torch.Generator) -> Tensor:
 
 
 TRANSFORMS: dict[str, Transform] = {
-    "×3": Transform(lambda x, g: 3 * x, every_input=True),
+    "×3": Transform(lambda x, g: 3 * x, every_input=True, in_half=True),
     "×0.01": Transform(lambda x, g: 0.01 * x),
     "×−1": Transform(lambda x, g: -x),
     "×0.003 (spread near √eps)": Transform(lambda x, g: 0.003 * x),
-    "mean 200, spread 1": Transform(lambda x, g: 200 + x),
+    "mean 200, spread 1": Transform(lambda x, g: 200 + x, in_half=True),
     "mean −200, spread 1": Transform(lambda x, g: x - 200),
-    "heavy tails": Transform(_heavy),
+    "heavy tails": Transform(_heavy, in_half=True),
     "ties": Transform(lambda x, g: torch.round(x)),
     "sorted": Transform(lambda x, g: torch.sort(_rows(x), 1).values.reshape(x.shape)),
     "constant rows": Transform(_constant_rows),
     "zero rows": Transform(_some_zero_rows),
     "one-hot": Transform(_one_hot),
-    "one spike of 300": Transform(_spikes),
+    "one spike of 300": Transform(_spikes, in_half=True),
     "all indices 0": Transform(lambda x, g: x, index=lambda i, below: torch.zeros_like(i)),
     "all indices the greatest": Transform(lambda x, g: x, index=lambda i, below: torch.full_like(i, below - 1)),
-    "NaN in some rows": Transform(_poisoned_with(float("nan")), finite=False),
+    "NaN in some rows": Transform(_poisoned_with(float("nan")), finite=False, in_half=True),
     "+inf in some rows": Transform(_poisoned_with(float("inf")), finite=False, infinite=True),
     "−inf, and a row of it": Transform(_minus_infinity_rows, finite=False, infinite=True),
 }

@@ -1,4 +1,4 @@
-"""`judge`: run the cases, apply the checks, decide. The first check that fails, in the order of STAGES, is the verdict."""
+"""`judge`: run the cases, apply the checks, decide. The first check to fail, in the order of STAGES, is the verdict."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ..contract import (
     Rejected,
     SandboxUnavailable,
     Spec,
+    Stage,
     Time,
     Workload,
 )
@@ -30,12 +31,15 @@ from .observe import Observations, Observer, Stopped, read_ttir, to_bytes
 from .oracle import Oracle
 from .plan_cases import lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
 from .reference import Reference
-from .shapes import choose_shapes, predicted_s
+from .shapes import choose_shapes, long_shapes, predicted_s
 from .twins import Feasible, base_shape
 
 SCREENED: tuple[CheckName, ...] = ("structure", "memory", "determinism", "budget", "ir")
-BLOCK_SHAPES_S = 20.0
-"""Of predicted interpreter time; predictions are upper bounds, most runs take a tenth."""
+LATTICE_LONG = 523
+LATTICE_SHAPE_S = 0.5
+"""Of predicted interpreter time, a shape."""
+BLOCK_SHAPES_S = 3.0
+"""Of predicted interpreter time, in all."""
 
 
 def judge(request: JudgeRequest, folder: SpecFolder) -> Rejected | Measured:
@@ -91,7 +95,8 @@ def _observe_rest(
     cases, excluded = transform_cases(spec, base, seed)
     if excluded:
         seen.notes["transforms_excluded"] = ", ".join(excluded)
-    seen.observed += observer.run([*lattice_cases(spec, seen.oracle.reference, base, feasible), *cases])
+    seen.observed += observer.run([*lattice_cases(spec, seen.oracle.reference, _lattice_shapes(seen, base, feasible))])
+    seen.observed += observer.run(cases)
     chosen = choose_shapes(spec, request.config, feasible, seed)
     seen.observed += observer.run([*layout_cases(spec, base), *shape_cases(spec, chosen.first)])
     left_out = _observe_blocks(seen, observer, chosen.blocks)
@@ -99,6 +104,13 @@ def _observe_rest(
         "shapes_run": len(chosen.first) + len(chosen.blocks) - left_out, "shapes_infeasible": chosen.infeasible,
         "shapes_too_slow": left_out, "shapes_domain_share": round(chosen.domain_share, 3),
     }  # fmt: skip
+
+
+def _lattice_shapes(seen: Observations, base: Mapping[str, int], feasible: Feasible) -> list[Mapping[str, int]]:
+    """The base, and shapes long along one axis where the interpreter is quick at them, as it is along a contracted one."""
+    measured = [(one.case.workload.axes, one.reply.seconds) for one in seen.observed]
+    long = long_shapes(seen.spec, feasible, LATTICE_LONG)
+    return [base, *(shape for shape in long if predicted_s(shape, measured) <= LATTICE_SHAPE_S)]
 
 
 def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Workload, ...]) -> int:
@@ -131,7 +143,7 @@ class _Verdict:
         self.request, self.spec, self.candidate, self.seed = request, spec, candidate, seed
         self.box = ""
 
-    def rejected(self, stage: str, code: str, message: str, checks: tuple[Check, ...] = ()) -> Rejected:
+    def rejected(self, stage: Stage, code: str, message: str, checks: tuple[Check, ...] = ()) -> Rejected:
         facts = next((check.facts for check in checks if check.name == stage), {})
         return Rejected(
             candidate_id=self.candidate.id, stage=stage, code=code, message=message, config=self.request.config,
@@ -141,13 +153,13 @@ class _Verdict:
     def stopped(self, stopped: Stopped) -> Rejected:
         if stopped.failed.unsupported:
             text = (
-                f"Triton's interpreter cannot run this candidate ({stopped.failed.unsupported}), and this machine has no "
-                "device to run it on. Judge it on a GPU, or write it without that construct."
+                f"Triton's interpreter cannot run this candidate ({stopped.failed.unsupported}), and this machine has "
+                "no device to run it on. Judge it on a GPU, or write it without that construct."
             )
             return self.rejected("launch", "not_interpretable", text)
         failed = stopped.failed.rejected
         evidence = failed.evidence | {"case": stopped.case.label}
-        message = f"{failed.message.rstrip()} Seen at {stopped.case.label}."
+        message = f"{failed.message.rstrip().removesuffix('.')}. Seen at {stopped.case.label}."
         return failed.model_copy(update={"box": self.box, "evidence": evidence, "message": message})
 
     def decide(self, checks: tuple[Check, ...], seen: Observations) -> Rejected | Measured:
