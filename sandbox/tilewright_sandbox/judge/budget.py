@@ -55,7 +55,9 @@ class Deviation:
 def deviate(
     output: Tensor, exact: Tensor, yardstick: Tensor, limit: float, *, compare: Tensor | None = None
 ) -> Deviation:
-    """Compare one output with its oracle, both of one shape. `compare` masks the elements that count."""
+    """Compare one output with its oracle. `compare` masks the elements that count; another shape is all wrong."""
+    if output.shape != exact.shape:
+        return Deviation(float("inf"), float("inf"), torch.ones(output.shape, dtype=torch.bool))
     counted = torch.ones(output.shape, dtype=torch.bool) if compare is None else compare
     if not output.is_floating_point():
         wrong = (output != exact.to(output.dtype)) & counted

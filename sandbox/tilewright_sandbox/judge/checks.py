@@ -39,13 +39,15 @@ def structure(seen: Observations) -> Check:
         for declared, output, native in zip(seen.spec.outputs, one.outputs, expected.native, strict=True):
             where: Facts = {"case": one.case.label, "output": declared.name}
             if output.shape != native.shape:
-                text = f"{declared.name} has shape {tuple(output.shape)}, the spec says {tuple(native.shape)} at {one.case.label}."
+                shapes = f"{tuple(output.shape)}, the spec says {tuple(native.shape)}"
+                text = f"{declared.name} has shape {shapes} at {one.case.label}."
                 return _fail("structure", "wrong_shape", text, where)
             if output.dtype != native.dtype:
-                text = f"{declared.name} is {_name(output)}, the spec says {_name(native)} at {one.case.label}. Allocate it with the input's dtype."
+                dtypes = f"{_name(output)}, the spec says {_name(native)}"
+                text = f"{declared.name} is {dtypes} at {one.case.label}. Allocate it with the input's dtype."
                 return _fail("structure", "wrong_dtype", text, where)
         for output_name, input_name in one.reply.aliases.items():
-            text = f"{output_name} shares memory with the input {input_name}. Allocate a tensor of its own for every output."
+            text = f"{output_name} shares memory with the input {input_name}. Allocate a tensor for every output."
             return _fail("structure", "aliases_input", text, {"case": one.case.label, "output": output_name})
     return Check(name="structure", status="PASS", facts={"cases": len(seen.observed)})
 
@@ -112,7 +114,7 @@ def transforms(seen: Observations) -> Check:
 def shapes(seen: Observations) -> Check:
     """The error budget on hidden shapes, edges of domain and blocks, and layouts."""
     if seen.notes.get("shapes_run") == 0:
-        text = "WHERE excludes every shape that was drawn from the spec's domain. Widen it: at most a tile's limit belongs there."
+        text = "WHERE excludes every shape that was drawn from the spec's domain. Widen it."
         return _fail("shapes", "no_feasible_shape", text, _notes(seen, "shapes"))
     cases = seen.of("shapes")
     return _within_budget("shapes", seen, cases) if cases else _not_run("shapes", "no shape was run")
@@ -205,9 +207,9 @@ def lattice(seen: Observations) -> Check:
                 got, want = output[first].item(), true.to(output.dtype)[first].item()
                 pattern = describe_pattern(wrong, declared.shape)
                 text = (
-                    f"{declared.name}{list(first)} is {_figure(got)} and should be exactly {_figure(want)}: on small integers "
-                    f"every order of summation in float32 gives the same bits. Wrong: {pattern}. Seen at {one.case.label}. "
-                    "Accumulate in tl.float32 and round once, at the store."
+                    f"{declared.name}{list(first)} is {_figure(got)} and should be exactly {_figure(want)}: on small "
+                    f"integers every order of summation in float32 gives the same bits. Wrong: {pattern}. "
+                    f"Seen at {one.case.label}. Accumulate in tl.float32 and round once, at the store."
                 )
                 facts: Facts = {
                     "case": one.case.label, "first": str(list(first)), "got": got, "expected": want,

@@ -11,6 +11,7 @@ tf32` unless the source asks for ieee; on half operands the attribute means noth
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 HALF_TYPES = ("f16", "bf16", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ", "f8E5M2FNUZ")
@@ -19,8 +20,8 @@ _OPERANDS = re.compile(r"%[\w.$-]+(?:#\d+)?")
 _LOCATION = re.compile(r"\s+loc\(.*$")
 _ELEMENT = re.compile(r"(?:x|^)(bf16|f\d\w*|i\d+)(?:,.*)?$")
 _FLOWS = {
-    "tt.trans", "tt.reshape", "tt.broadcast", "tt.expand_dims", "tt.splat", "ttg.convert_layout", "tt.join", "arith.mulf",
-    "arith.select", "arith.extf", "tt.fp_to_fp",
+    "tt.trans", "tt.reshape", "tt.broadcast", "tt.expand_dims", "tt.splat", "tt.join", "arith.mulf", "arith.select",
+    "arith.extf", "tt.fp_to_fp",
 }  # fmt: skip
 _ACCUMULATES = ("arith.addf", "arith.subf", "math.fma")
 
@@ -60,36 +61,40 @@ def breaches(ttir: str, kernel: str, *, allow_tf32: bool, half_inputs: bool) -> 
     """What in one kernel does not fit the precision policy."""
     operations, yields = read_operations(ttir)
     defined = {operation.result: operation for operation in operations}
-    found: list[Breach] = []
+    found: list[tuple[str, str]] = []
     for operation in operations:
-        where = f"{kernel}"
         if operation.name in ("tt.dot", "tt.dot_scaled"):
-            operand_types = [
-                element_type(t) for t in re.findall(r"tensor<[^<>]*>", operation.text.rsplit(" : ", 1)[-1])[:2]
-            ]
-            precision = re.search(r"inputPrecision = (\w+)", operation.text)
-            if operand_types[:1] == ["f32"] and precision and precision[1] == "tf32" and not allow_tf32:
-                text = f'{where}: tl.dot multiplies float32 in TF32. Write input_precision="ieee", or let the spec allow tf32.'
-                found.append(Breach("tf32_dot", text))
-            if operation.element in HALF_TYPES:
-                text = f"{where}: tl.dot accumulates in {operation.element}. Accumulate in tl.float32 and cast once, at the store."
-                found.append(Breach("half_accumulator", text))
-            if not half_inputs and (cast := _rounded(operation.operands[:2], defined)):
-                text = f"{where}: an operand of tl.dot is rounded to {cast} first. Multiply in float32."
-                found.append(Breach("rounds_before_dot", text))
+            found += _of_dot(operation, defined, allow_tf32, half_inputs)
         elif operation.name in ("tt.reduce", "tt.scan") and _sums(ttir, operation):
-            if operation.element in HALF_TYPES:
-                text = f"{where}: a sum is taken in {operation.element}. Convert to tl.float32 before tl.sum, and back after it."
-                found.append(Breach("half_sum", text))
-            if not half_inputs and (cast := _rounded(operation.operands, defined)):
-                text = f"{where}: terms are rounded to {cast} before they are added. Add in float32."
-                found.append(Breach("rounds_before_sum", text))
+            found += _of_sum(operation, defined, half_inputs)
     for name in yields:
         carried = defined.get(name)
         if carried is not None and carried.name in _ACCUMULATES and carried.element in HALF_TYPES:
-            text = f"{kernel}: a running sum is kept in {carried.element} from one turn of the loop to the next. Keep it in tl.float32."
-            found.append(Breach("half_accumulator", text))
-    return found
+            text = f"a running sum is kept in {carried.element} from one turn of the loop to the next"
+            found.append(("half_accumulator", f"{text}. Keep it in tl.float32."))
+    return [Breach(code, f"{kernel}: {text}") for code, text in found]
+
+
+def _of_dot(
+    dot: Operation, defined: dict[str, Operation], allow_tf32: bool, half_inputs: bool
+) -> Iterator[tuple[str, str]]:
+    operands = [element_type(t) for t in re.findall(r"tensor<[^<>]*>", dot.text.rsplit(" : ", 1)[-1])[:2]]
+    precision = re.search(r"inputPrecision = (\w+)", dot.text)
+    if operands[:1] == ["f32"] and precision and precision[1] == "tf32" and not allow_tf32:
+        yield "tf32_dot", 'tl.dot multiplies float32 in TF32. Write input_precision="ieee", or let the spec allow tf32.'
+    if dot.element in HALF_TYPES:
+        text = f"tl.dot accumulates in {dot.element}. Accumulate in tl.float32 and cast once, at the store."
+        yield "half_accumulator", text
+    if not half_inputs and (cast := _rounded(dot.operands[:2], defined)):
+        yield "rounds_before_dot", f"an operand of tl.dot is rounded to {cast} first. Multiply in float32."
+
+
+def _of_sum(reduction: Operation, defined: dict[str, Operation], half_inputs: bool) -> Iterator[tuple[str, str]]:
+    if reduction.element in HALF_TYPES:
+        text = f"a sum is taken in {reduction.element}. Convert to tl.float32 before it, and back after it."
+        yield "half_sum", text
+    if not half_inputs and (cast := _rounded(reduction.operands, defined)):
+        yield "rounds_before_sum", f"terms are rounded to {cast} before they are added. Add in float32."
 
 
 def has_float_atomics(ttir: str) -> bool:

@@ -1,10 +1,10 @@
 """The integer lattice: inputs on which every honest order of summation gives the same bits.
 
-Integers with |a| ≤ q such that no partial sum of magnitudes reaches 2²⁴ make float32 accumulation exact in any order, so
-the output is one rounding of an exact integer. Wide q makes sums exceed a half-precision mantissa, so that accumulating
-in it shows. Whether an operator allows the test is found by running the reference, not from its name: it must only add,
-multiply, compare and move values, and its float64 result must be an integer that the same reference in float32 gives
-exactly on at least half of the elements.
+Integers with |a| ≤ q such that no partial sum of magnitudes reaches 2²⁴ make float32 accumulation exact in any order,
+so the output is one rounding of an exact integer. Wide q makes sums exceed a half-precision mantissa, so that
+accumulating in it shows. Whether an operator allows the test is found by running the reference, not from its name: it
+must only add, multiply, compare and move values, and its float64 result must be an integer that the same reference in
+float32 gives exactly on at least half of the elements.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..contract import DTYPE_BYTES, Dtype, Spec
+from ..contract import DTYPE_BYTES, Dtype, Spec, TensorOutput
 from ..poison import first_overwritten, poison_word
 from .observe import Observation, to_bytes
 from .pattern import describe_pattern
@@ -44,7 +44,10 @@ def input_changed(spec: Spec, seen: Observation, before: dict[str, bytes]) -> Fi
             item = DTYPE_BYTES[seen.case.dtypes.get(tensor.name, tensor.dtype)]
             pairs = zip(before[tensor.name], seen.inputs_after[tensor.name], strict=True)
             at = next(i for i, (was, now) in enumerate(pairs) if was != now) // item
-            text = f"The input {tensor.name} is overwritten (first at element {at}). Inputs are read-only; write into a new tensor."
+            text = (
+                f"The input {tensor.name} is overwritten (first at element {at}). "
+                "Inputs are read-only; write into a new tensor."
+            )
             return Finding("input_changed", text)
     return None
 
@@ -57,9 +60,7 @@ def unwritten(spec: Spec, seen: Observation) -> Finding | None:
     for declared, output in zip(spec.outputs, seen.outputs, strict=True):
         left = _still_poison(output, seen)
         if output.is_floating_point() and bool(left.any()):
-            where = describe_pattern(left, declared.shape) if left.dim() == len(declared.shape) else ""
-            text = f"{int(left.sum())} of {left.numel()} elements of {declared.name} are never written: {where}. Let the grid and the masks cover the whole output."
-            return Finding("unwritten", text)
+            return _never_written(declared, left)
     return None
 
 
@@ -70,16 +71,24 @@ def reads_outside(spec: Spec, seen: Observation, twin: Observation) -> Finding |
             continue
         left = _still_poison(one, seen) & _still_poison(two, twin)
         if bool(left.any()):
-            text = f"{int(left.sum())} of {left.numel()} elements of {declared.name} are never written: {describe_pattern(left, declared.shape)}. Let the grid and the masks cover the whole output."
-            return Finding("unwritten", text)
+            return _never_written(declared, left)
         differ = (_bits(one) != _bits(two)).any(-1)
         text = (
             f"{declared.name} depends on memory that no kernel wrote or that lies outside its buffer: "
-            f"{int(differ.sum())} of {differ.numel()} elements change with it, {describe_pattern(differ, declared.shape)}. "
+            f"{int(differ.sum())} of {differ.numel()} elements change with it: "
+            f"{describe_pattern(differ, declared.shape)}. "
             "Mask the loads and give `other`; write a workspace before it is read."
         )
         return Finding("reads_outside", text)
     return None
+
+
+def _never_written(declared: TensorOutput, left: Tensor) -> Finding:
+    text = (
+        f"{int(left.sum())} of {left.numel()} elements of {declared.name} are never written: "
+        f"{describe_pattern(left, declared.shape)}. Let the grid and the masks cover the whole output."
+    )
+    return Finding("unwritten", text)
 
 
 def _bits(tensor: Tensor) -> Tensor:

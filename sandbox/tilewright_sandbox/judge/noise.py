@@ -1,18 +1,19 @@
 """How far honest float32 arithmetic may move a reference's result: Monte Carlo arithmetic with an a-priori model.
 
 The reference runs several times in float64; after every primitive operation noise of the size that float32 rounding
-makes there is added, with a random sign for each element, and flows on through whatever follows. The spread of the results is, element by element,
-the yardstick of the error budget. No tolerance is chosen per operator, and eager's own result is not consulted.
+makes there is added, with a random sign for each element, and flows on through whatever follows. The spread of the
+results is, element by element, the yardstick of the error budget. No tolerance is chosen per operator.
 
 Standard deviation of the noise, with u = 2⁻²⁴:
-    sums, means, cumulative sums of K terms   u·√K·√(‖terms‖₂² + sum²/9) (random walk of the roundings of any order of
-                                              summation; the second term is that of a sequence of terms of one sign)
+    sums, means, cumulative sums of K terms   u·√K·√(‖terms‖₂² + sum²/9) (random walk of the roundings of any order
+                                              of summation; the second term is for a sequence of terms of one sign)
     contractions over K                       u·√K·√(‖aᵢ∘bⱼ‖₂² + sum²/9) (the same, for products)
     exp, exp2, sigmoid, expm1, pow            u·(2 + |log result|)·|result| (the argument is rounded first)
     tanh, erf, log, log1p                     2u·max(1, |result|) (commonly made from exp and a subtraction of 1)
     other arithmetic                          u·|result|
     maxima, comparisons, views, gathers       none: they are exact
-Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.8 and 3; Parker, Monte Carlo Arithmetic (1997).
+Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.8 and 3; Parker, Monte Carlo Arithmetic,
+1997.
 """
 
 from __future__ import annotations

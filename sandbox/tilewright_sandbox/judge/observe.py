@@ -48,6 +48,8 @@ class Observations:
     ttir: Mapping[str, str]
     """Texts of the plans' kernels by SHA-256."""
     oracle: Oracle
+    box: str = ""
+    screened_only: bool = False
     observed: list[Observation] = field(default_factory=list)
     notes: dict[str, bool | int | float | str] = field(default_factory=dict)
     """Figures of what was not run, for the facts of the checks: shapes skipped, transforms outside the domain."""
@@ -62,9 +64,9 @@ class Observations:
 class Stopped(Exception):
     """The candidate did not come through a run: its rejection, or what the interpreter lacks."""
 
-    def __init__(self, failed: InterpretFailed, case: Case) -> None:
+    def __init__(self, failed: InterpretFailed, case: Case, box: str) -> None:
         super().__init__(failed.rejected.message)
-        self.failed, self.case = failed, case
+        self.failed, self.case, self.box = failed, case, box
 
 
 class Observer:
@@ -98,14 +100,14 @@ class Observer:
         del inputs
         reply, back = client.interpret(self.session, request, blobs)
         if isinstance(reply, InterpretFailed):
-            raise Stopped(reply, case)
+            raise Stopped(reply, case, self.label)
         try:
             outputs = tuple(
                 to_tensor(back[f"output:{declared.name}"], array.shape, array.dtype)
                 for declared, array in zip(self.spec.outputs, reply.outputs, strict=True)
             )
         except (ValueError, AttributeError, AssertionError) as error:
-            raise Stopped(InterpretFailed(rejected=self._malformed(case, error)), case) from error
+            raise Stopped(InterpretFailed(rejected=self._malformed(case, error)), case, self.label) from error
         return Observation(
             case, reply, outputs,
             {name.removeprefix("input:"): blob for name, blob in back.items() if name.startswith("input:")},

@@ -1,4 +1,4 @@
-"""What the outputs should have been: computed after the candidate has answered, from inputs drawn again from the seed."""
+"""What the outputs should have been: computed after the candidate answered, from inputs drawn again from the seed."""
 
 from __future__ import annotations
 

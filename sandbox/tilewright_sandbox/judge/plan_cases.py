@@ -45,7 +45,7 @@ def lattice_cases(spec: Spec, reference: Reference, shapes: Iterable[Mapping[str
 
 
 def transform_cases(spec: Spec, base: Mapping[str, int], seed: bytes) -> tuple[list[Case], list[str]]:
-    """One case a transform, two where the half twin may tell more, and the names of the transforms that the domain or the dtype excludes."""
+    """One case a transform, two where the half twin may tell more; and the names of those that the domain excludes."""
     workload = Workload(role="twin", axes=dict(base))
     cases, excluded = [], []
     for place, dtypes in enumerate(twin_dtypes(spec)):

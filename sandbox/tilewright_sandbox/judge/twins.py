@@ -16,8 +16,6 @@ from ..contract import Axis, Dtype, Spec, resolve_shape
 HALF = ("bfloat16", "float16")
 BASE = (5, 61, 53, 37, 23, 13, 11, 7)
 """Extents of the base shape by order of the axes: odd, prime, less than a usual block, so that masks are needed."""
-CONTRACTED = 131
-"""Extent of an axis over which products of two inputs are summed: more than one step of a loop."""
 LARGER = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 MAX_ELEMENTS = 65_536
 MAX_VOLUME = 1 << 22
@@ -60,22 +58,14 @@ def interpretable(spec: Spec, axes: Mapping[str, int]) -> bool:
 def base_shape(spec: Spec, feasible: Feasible) -> dict[str, int] | None:
     """A small shape inside domain and WHERE: BASE where it may be, the next larger extents otherwise; None if no
     combination tried is feasible."""
-    wanted = [
-        CONTRACTED if _is_contracted(spec, name) else extent
-        for name, extent in zip(spec.axes, itertools.chain(BASE, itertools.repeat(3)), strict=False)
-    ]
+    wanted = itertools.chain(BASE, itertools.repeat(3))
     options: list[list[int]] = []
-    for (name, axis), first in zip(spec.axes.items(), wanted, strict=True):
+    for (name, axis), first in zip(spec.axes.items(), wanted, strict=False):
         used = [w.axes[name] for w in spec.with_role("tune", "bench")]
         options.append(list(dict.fromkeys([nearest(axis, e) for e in (first, *LARGER, 1)] + used)))
     best = itertools.islice(_by_rank(options), MAX_TRIED)
     bindings = (dict(zip(spec.axes, extents, strict=True)) for extents in best)
     return next((b for b in bindings if elements(spec, b) <= 4 * MAX_ELEMENTS and feasible(b)), None)
-
-
-def _is_contracted(spec: Spec, axis: str) -> bool:
-    holders = sum(axis in tensor.shape for tensor in spec.tensor_inputs if tensor.fill != "index")
-    return holders > 1 and not any(axis in output.shape for output in spec.outputs)
 
 
 def _by_rank(options: list[list[int]]) -> list[tuple[int, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -44,29 +44,48 @@ BLOCK_SHAPES_S = 3.0
 
 def judge(request: JudgeRequest, folder: SpecFolder) -> Rejected | Measured:
     """The verdict on one config. SpecError and SandboxUnavailable are the spec's and the machine's failures."""
-    spec = folder.spec
-    candidate = parse_candidate(request.source, proposer=request.proposer, spec=spec)
+    candidate = parse_candidate(request.source, proposer=request.proposer, spec=folder.spec)
     if isinstance(candidate, Rejected):
         return candidate
     seed = bytes.fromhex(request.seed) if request.seed else secrets.token_bytes(16)
-    verdict = _Verdict(request, spec, candidate, seed)
-    feasible = feasibility(candidate, request)
+    clerk = Clerk(request, folder.spec, candidate, seed)
+    decided: list[Check] = []
+
+    def enough(seen: Observations) -> bool:
+        decided[:] = apply_checks(seen, SCREENED)
+        return request.depth == "screen" or any(check.status == "FAIL" for check in decided)
+
+    try:
+        seen = gather(request, folder, candidate, seed, enough)
+    except Stopped as stopped:
+        return clerk.stopped(stopped)
+    if seen is None:
+        text = "WHERE excludes every small shape of the spec's domain that was tried, so nothing can be run. Widen it."
+        return clerk.rejected("shapes", "no_feasible_shape", text)
+    return clerk.decide(tuple(decided) if seen.screened_only else apply_checks(seen, tuple(CHECKS)), seen)
+
+
+def gather(
+    request: JudgeRequest,
+    folder: SpecFolder,
+    candidate: Candidate,
+    seed: bytes,
+    enough: Callable[[Observations], bool],
+) -> Observations | None:
+    """Run the candidate over its cases in one session. `enough` looks at the screening cases and says whether to stop
+    there. None where WHERE admits no shape; Stopped where the candidate fails to run."""
+    spec, feasible = folder.spec, feasibility(candidate, request)
     base = base_shape(spec, feasible)
     if base is None:
-        text = "WHERE excludes every small shape of the spec's domain that was tried, so nothing can be run. Widen it."
-        return verdict.rejected("shapes", "no_feasible_shape", text)
-    seen = Observations(spec, request.config, request.plans, _ttir(request), Oracle(spec, Reference(folder), seed))
+        return None
     with Observer(request, spec, seed) as observer:
-        verdict.box = observer.label
-        try:
-            seen.observed += observer.run(screen_cases(spec, base))
-            checks = apply_checks(seen, SCREENED)
-            if request.depth == "screen" or any(check.status == "FAIL" for check in checks):
-                return verdict.decide(checks, seen)
+        seen = Observations(spec, request.config, request.plans, _ttir(request), Oracle(spec, Reference(folder), seed))
+        seen.box = observer.label
+        seen.observed += observer.run(screen_cases(spec, base))
+        seen.screened_only = enough(seen)
+        if not seen.screened_only:
             _observe_rest(request, seen, observer, base, feasible, seed)
-        except Stopped as stopped:
-            return verdict.stopped(stopped)
-    return verdict.decide(apply_checks(seen, tuple(CHECKS)), seen)
+    return seen
 
 
 def feasibility(candidate: Candidate, request: JudgeRequest) -> Feasible:
@@ -107,7 +126,7 @@ def _observe_rest(
 
 
 def _lattice_shapes(seen: Observations, base: Mapping[str, int], feasible: Feasible) -> list[Mapping[str, int]]:
-    """The base, and shapes long along one axis where the interpreter is quick at them, as it is along a contracted one."""
+    """The base, and shapes long along one axis, such as a contracted one, where the interpreter is quick at them."""
     measured = [(one.case.workload.axes, one.reply.seconds) for one in seen.observed]
     long = long_shapes(seen.spec, feasible, LATTICE_LONG)
     return [base, *(shape for shape in long if predicted_s(shape, measured) <= LATTICE_SHAPE_S)]
@@ -136,18 +155,19 @@ def apply_checks(seen: Observations, names: tuple[CheckName, ...]) -> tuple[Chec
     return tuple(checks)
 
 
-class _Verdict:
+class Clerk:
     """Makes the verdict's records for one request."""
 
     def __init__(self, request: JudgeRequest, spec: Spec, candidate: Candidate, seed: bytes) -> None:
         self.request, self.spec, self.candidate, self.seed = request, spec, candidate, seed
-        self.box = ""
 
-    def rejected(self, stage: Stage, code: str, message: str, checks: tuple[Check, ...] = ()) -> Rejected:
+    def rejected(
+        self, stage: Stage, code: str, message: str, checks: tuple[Check, ...] = (), box: str = ""
+    ) -> Rejected:
         facts = next((check.facts for check in checks if check.name == stage), {})
         return Rejected(
             candidate_id=self.candidate.id, stage=stage, code=code, message=message, config=self.request.config,
-            evidence={key: value for key, value in facts.items() if key != "code"}, checks=checks, box=self.box,
+            evidence={key: value for key, value in facts.items() if key != "code"}, checks=checks, box=box,
         )  # fmt: skip
 
     def stopped(self, stopped: Stopped) -> Rejected:
@@ -156,16 +176,16 @@ class _Verdict:
                 f"Triton's interpreter cannot run this candidate ({stopped.failed.unsupported}), and this machine has "
                 "no device to run it on. Judge it on a GPU, or write it without that construct."
             )
-            return self.rejected("launch", "not_interpretable", text)
+            return self.rejected("launch", "not_interpretable", text, box=stopped.box)
         failed = stopped.failed.rejected
         evidence = failed.evidence | {"case": stopped.case.label}
         message = f"{failed.message.rstrip().removesuffix('.')}. Seen at {stopped.case.label}."
-        return failed.model_copy(update={"box": self.box, "evidence": evidence, "message": message})
+        return failed.model_copy(update={"box": stopped.box, "evidence": evidence, "message": message})
 
     def decide(self, checks: tuple[Check, ...], seen: Observations) -> Rejected | Measured:
         failed = next((check for check in checks if check.status == "FAIL"), None)
         if failed is not None:
-            return self.rejected(failed.name, str(failed.facts["code"]), failed.reason, checks)
+            return self.rejected(failed.name, str(failed.facts["code"]), failed.reason, checks, seen.box)
         ran = {check.name for check in checks}
         left = tuple(
             Check(name=name, status="NOT_RUN", reason="screened only: the rest of the checks was not asked for")
@@ -178,7 +198,7 @@ class _Verdict:
             evidence=f"interpreter + compiled for {self.request.target}" if compiled else "interpreter",
             target=self.request.target, checks=tuple(sorted((*checks, *left), key=lambda c: STAGES.index(c.name))),
             rung=rung(seen), times=self._times(), plans=tuple(plan.sha256 for plan in self.request.plans),
-            hybrid=any(plan.hybrid for plan in self.request.plans), box=self.box,
+            hybrid=any(plan.hybrid for plan in self.request.plans), box=seen.box,
             seed_commitment=hashlib.sha256(self.seed).hexdigest(), seed=self.seed.hex(),
         )  # fmt: skip
 
