@@ -38,7 +38,7 @@ def _bank(reference: Reference, number: int, sample: Probe) -> Iterator[tuple[st
     yield "the result of other inputs", lambda _, other: other.native[number]
     for name, value in sample.inputs.items():
         if isinstance(value, Tensor) and _fits(value, sample.native[number]):
-            yield f'input "{name}", passed through,', lambda probe, _, name=name: _through(probe, number, name)
+            yield f'input "{name}", passed through,', _through(name, number)
     for axis in dict.fromkeys(dim for dim in reference.spec.outputs[number].shape if isinstance(dim, str)):
         if any(axis in tensor.shape for tensor in reference.spec.tensor_inputs):
             forge = _Permuted(reference, number, axis)
@@ -53,13 +53,13 @@ def _constant(like: Tensor, other: Tensor) -> Tensor:
 
 def _fits(value: Tensor, output: Tensor) -> bool:
     try:
-        return torch.broadcast_shapes(value.shape, output.shape) == output.shape
+        return bool(torch.broadcast_shapes(value.shape, output.shape) == output.shape)
     except RuntimeError:
         return False
 
 
-def _through(probe: Probe, number: int, name: str) -> Tensor:
-    return probe.inputs[name].to(probe.native[number].dtype).expand(probe.native[number].shape)
+def _through(name: str, number: int) -> Forgery:
+    return lambda probe, _: probe.inputs[name].to(probe.native[number].dtype).expand(probe.native[number].shape)
 
 
 class _Permuted:

@@ -1,4 +1,4 @@
-"""What the audit knows of a reference: its results on several drawings of the inputs, and what rounding may do to them."""
+"""What the audit knows of a reference: its results on several drawings of the inputs, and their rounding."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def copied(inputs: Mapping[str, Any]) -> Inputs:
 def bitwise_equal(a: Tensor, b: Tensor) -> bool:
     """NaN equals a NaN of the same bits."""
     raw_a, raw_b = (t.contiguous().reshape(-1).view(torch.uint8) for t in (a, b))
-    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(raw_a, raw_b)
+    return a.shape == b.shape and a.dtype == b.dtype and bool(torch.equal(raw_a, raw_b))
 
 
 def shrunk_axes(spec: Spec) -> dict[str, int]:

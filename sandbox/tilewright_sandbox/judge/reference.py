@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -22,7 +22,18 @@ TO_FLOAT64 = {Tensor.float, Tensor.half, Tensor.bfloat16}
 
 
 class PromoteFloats(TorchFunctionMode):
-    """Inside, every float dtype that torch code asks for is float64: `.float()`, `.to(torch.bfloat16)`, `dtype=…`."""
+    """Inside, every float dtype that torch code asks for is float64: `.float()`, `.to(torch.bfloat16)`, `dtype=…`, and
+    the default dtype of `torch.full(shape, 0.1)` and the like."""
+
+    def __enter__(self) -> Self:
+        self._default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        torch.set_default_dtype(self._default)
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...] = (), kwargs: Any = None
