@@ -1,4 +1,4 @@
-"""The judge's service: `python -m tilewright_sandbox.judge`. One request frame in, one reply frame out, until stdin ends.
+"""The judge's service, `python -m tilewright_sandbox.judge`: one request frame in, one reply frame out, to the end of stdin.
 
 Stdout is moved to a private descriptor first and descriptor 1 becomes stderr: a reference that prints is no reply.
 """
@@ -27,37 +27,47 @@ def answer(body: bytes) -> Record:
     """The reply to one request. Whatever goes wrong is a JudgeError: the service does not end."""
     try:
         request = _REQUEST.validate_json(body)
-        folder = load_spec(request.spec_path)
-        if isinstance(request, AuditRequest):
-            from .audit import audit
-
-            return audit(request, folder)
-        if isinstance(request, TraceRequest):
-            from .trace import trace
-
-            return trace(folder)
-        from .verdict import judge
-
-        started = time.monotonic()
-        return Judged(verdict=judge(request, folder), seconds=time.monotonic() - started)
+    except ValidationError as error:
+        return JudgeError(cause="internal", message=f"the request cannot be read: {error.errors()[0]['msg']}")
+    try:
+        return _serve_request(request)
     except SpecError as error:
         bare = SpecError(error.message, error.file, error.line)
         return JudgeError(cause="spec", message=str(bare), fix=error.fix)
     except SandboxUnavailable as error:
         return JudgeError(cause="machine", message=error.what, fix=error.fix)
-    except ValidationError as error:
-        return JudgeError(cause="internal", message=f"the request cannot be read: {error.errors()[0]['msg']}")
     except Exception as error:
         traceback.print_exc()
-        return JudgeError(cause="internal", message=f"{type(error).__name__}: {str(error)[:2000]}")
+        first_line = (str(error).splitlines() or [""])[0][:2000]
+        return JudgeError(cause="internal", message=f"{type(error).__name__}: {first_line}")
 
 
-def serve(frames_in: BinaryIO, frames_out: BinaryIO) -> None:
+def _serve_request(request: AuditRequest | TraceRequest | JudgeRequest) -> Record:
+    folder = load_spec(request.spec_path)
+    if isinstance(request, AuditRequest):
+        from .audit import audit
+
+        return audit(request, folder)
+    if isinstance(request, TraceRequest):
+        from .trace import trace
+
+        return trace(folder)
+    from .verdict import judge
+
+    started = time.monotonic()
+    return Judged(verdict=judge(request, folder), seconds=time.monotonic() - started)
+
+
+def serve(frames_in: BinaryIO, frames_out: BinaryIO) -> int:
+    """Answer until the stream ends, 0, or is no stream of frames, 1."""
     while True:
         try:
             body, _ = wire.unpack(frames_in)
         except EOFError:
-            return
+            return 0
+        except wire.FrameError as error:
+            sys.stderr.write(f"the judge was sent something else than a frame: {error}\n")
+            return 1
         frames_out.write(wire.pack(answer(body).model_dump_json().encode()))
         frames_out.flush()
 
@@ -70,9 +80,8 @@ def main() -> int:
     os.dup2(2, 1)
     import torch
 
-    torch.set_num_threads(min(2, os.cpu_count() or 1))
-    serve(frames_in, frames_out)
-    return 0
+    torch.set_num_threads(min(2, torch.get_num_threads()))
+    return serve(frames_in, frames_out)
 
 
 if __name__ == "__main__":
