@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Self
 
@@ -51,7 +52,7 @@ class JudgeProcess:
             self._process = FramedProcess(
                 self._command,
                 env=_environment(folder),
-                cwd=folder,
+                cwd=str(Path.cwd()),  # a relative path in a request means what it means to the caller
                 greets=False,
                 cleanup=lambda: shutil.rmtree(folder, ignore_errors=True),
             )

@@ -116,8 +116,8 @@ def verify(
     if isinstance(plans, Rejected):
         return plans
     request = JudgeRequest(
-        spec_path=str(folder.path), source=candidate.source, proposer=candidate.proposer, config=config, plans=plans,
-        blobs_path=str(blobs_path), target=target, box=label.split()[0], seed=seed, depth=depth,
+        spec_path=str(folder.path.resolve()), source=candidate.source, proposer=candidate.proposer, config=config,
+        plans=plans, blobs_path=str(blobs_path.resolve()), target=target, box=label.split()[0], seed=seed, depth=depth,
     )  # fmt: skip
     return _verdict(judge, request, label)
 

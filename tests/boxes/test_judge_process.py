@@ -88,6 +88,14 @@ def test_the_judge_gets_no_keys_and_leaves_no_folder(tmp_path: Path, monkeypatch
     assert not list((tmp_path / "tmp").iterdir())
 
 
+def test_relative_paths_are_the_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with judge_that("reply(os.getcwd())", tmp_path / "n") as judge:
+        reply = judge.request(REQUEST)
+    assert isinstance(reply, JudgeError)
+    assert reply.message == str(tmp_path)
+
+
 def test_the_real_judge_answers(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with JudgeProcess() as judge:
