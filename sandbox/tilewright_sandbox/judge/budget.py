@@ -1,9 +1,9 @@
 """The error budget: is every output element as near to the float64 oracle as honest arithmetic brings it?
 
-c = |output − oracle| / yardstick, where the yardstick of an element is what float32 rounding does to it (`noise`) plus
-half the spacing of the output's dtype. It scales with the values: zeros never pass for tiny outputs. Thresholds are in
-`budget.json`, with the command that calibrates them. No share of elements may be wrong; NaN and ±inf are compared as
-masks; integers and bools must be equal.
+An element's error may be `limit` times what float32 rounding does to it (its spread, from `noise`) and `roundings`
+times half the spacing of the output's dtype; c is the error in units such that c ≤ limit says just that. The bound
+scales with the values: zeros never pass for tiny outputs. Limits are in `budget.json`, with the command that calibrates
+them. No share of elements may be wrong; NaN and ±inf are compared as masks; integers and bools must be equal.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from torch import Tensor
 @dataclass(frozen=True)
 class Thresholds:
     element_mean_zero: float
-    """Largest c of an element, on inputs that are symmetric about zero."""
+    """Largest c of an element, where what is added up is symmetric about zero: roundings then walk at random."""
     element_otherwise: float
+    """The same elsewhere: small terms added to a large sum are rounded away one after the other."""
     norm: float
-    """Largest ‖output − oracle‖₂ / ‖yardstick‖₂ over an output."""
+    """Largest ‖output − oracle‖₂ / ‖spread + half a spacing‖₂ over an output."""
+    roundings: float
+    """Half spacings of the output's dtype that an element may be off, whatever its spread."""
 
 
 @cache
 def thresholds() -> Thresholds:
     stored = json.loads(files(__package__).joinpath("budget.json").read_text())
-    return Thresholds(stored["element_mean_zero"], stored["element_otherwise"], stored["norm"])
+    return Thresholds(stored["element_mean_zero"], stored["element_otherwise"], stored["norm"], stored["roundings"])
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Deviation:
 
 
 def deviate(
-    output: Tensor, exact: Tensor, yardstick: Tensor, limit: float, *, compare: Tensor | None = None
+    output: Tensor, exact: Tensor, spread: Tensor, half_spacing: Tensor, limit: float, compare: Tensor | None = None
 ) -> Deviation:
     """Compare one output with its oracle. `compare` masks the elements that count; another shape is all wrong."""
     if output.shape != exact.shape:
@@ -63,6 +66,7 @@ def deviate(
         wrong = (output != exact.to(output.dtype)) & counted
         worst = float("inf") if bool(wrong.any()) else 0.0
         return Deviation(worst, worst, wrong)
+    yardstick = spread + half_spacing * (thresholds().roundings / limit)
     rounded = exact.to(output.dtype).double()
     got = output.double()
     same = (rounded.isnan() & got.isnan()) | (rounded.isinf() & (rounded == got))
@@ -72,7 +76,7 @@ def deviate(
     c = torch.where(_overflow_may_differ(got, exact, output.dtype, yardstick, limit), 0.0, c)
     c = torch.where(counted, c, 0.0)
     used = finite & counted & ~same
-    norm = float(error[used].norm() / yardstick[used].norm()) if bool(used.any()) else 0.0
+    norm = float(error[used].norm() / (spread + half_spacing)[used].norm()) if bool(used.any()) else 0.0
     return Deviation(float(c.max()) if c.numel() else 0.0, norm, c > limit)
 
 

@@ -124,7 +124,8 @@ def _within_budget(name: CheckName, seen: Observations, cases: Sequence[Observat
     limits = thresholds()
     worst_c, worst_norm, worst_case = 0.0, 0.0, ""
     for one in cases:
-        limit = limits.element_mean_zero if one.case.draw in MEAN_ZERO_DRAWS else limits.element_otherwise
+        walks = seen.oracle.expected(one.case).linear and one.case.draw in MEAN_ZERO_DRAWS
+        limit = limits.element_mean_zero if walks else limits.element_otherwise
         for place, declared in enumerate(seen.spec.outputs):
             deviation = _deviation(seen, one, place, limit)
             if deviation.count or deviation.norm_c > limits.norm:
@@ -151,7 +152,7 @@ def _deviation(seen: Observations, one: Observation, place: int, limit: float) -
         compare = expected.native[place].isfinite() | ~exact.to(output.dtype).isfinite()
         if transform is not None and transform.infinite:
             compare &= ~exact.isnan()
-    return deviate(output, exact, expected.yardstick[place], limit, compare=compare)
+    return deviate(output, exact, expected.spread[place], expected.half_spacing[place], limit, compare)
 
 
 def _wrong(

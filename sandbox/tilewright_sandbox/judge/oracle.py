@@ -13,7 +13,7 @@ from ..contract import Spec
 from .cases import Case, case_inputs
 from .inputs import Inputs
 from .lattice import exact_elements
-from .noise import half_ulp, honest_spread
+from .noise import half_ulp, honest_spread, keeps_integers
 from .reference import Reference
 
 TINY = 2.0**-126
@@ -30,8 +30,12 @@ class Expected:
     """The reference in float64 (integers and bools as they are)."""
     native: tuple[Tensor, ...]
     """The reference in the case's own dtypes: shapes, dtypes, and where it is not finite."""
-    yardstick: tuple[Tensor, ...]
-    """What an honest kernel's error is measured in: float64, positive."""
+    spread: tuple[Tensor, ...]
+    """What float32 rounding on the way does to each element: float64, positive."""
+    half_spacing: tuple[Tensor, ...]
+    """Half the spacing of the output's dtype at each element; 0 for integers."""
+    linear: bool
+    """Whether the reference only adds and multiplies, so that inputs symmetric about zero give such sums."""
 
 
 class Oracle:
@@ -39,6 +43,7 @@ class Oracle:
 
     def __init__(self, spec: Spec, reference: Reference, seed: bytes) -> None:
         self.spec, self.reference, self.seed = spec, reference, seed
+        self._is_linear: bool | None = None
         self._expected: dict[object, Expected] = {}
         self._exact_masks: dict[object, tuple[Tensor, ...]] = {}
 
@@ -60,14 +65,21 @@ class Oracle:
     def _compute(self, inputs: Inputs) -> Expected:
         exact = self.reference.run_float64(inputs)
         native = self.reference.run(inputs)
-        spread = honest_spread(self.reference, inputs, exact, self.seed)
-        yardsticks = []
-        for true, own, moved in zip(exact, native, spread, strict=True):
-            rounding = half_ulp(
-                torch.nan_to_num(true.double(), posinf=0.0, neginf=0.0), str(own.dtype).removeprefix("torch.")
-            )
-            yardsticks.append(own_error_factor(true, own, moved + rounding + TINY) * (moved + rounding + TINY))
-        return Expected(exact, native, tuple(yardsticks))
+        spreads, spacings = [], []
+        for true, own, moved in zip(
+            exact, native, honest_spread(self.reference, inputs, exact, self.seed), strict=True
+        ):
+            finite = torch.nan_to_num(true.double(), posinf=0.0, neginf=0.0)
+            spacing = half_ulp(finite, str(own.dtype).removeprefix("torch."))
+            factor = own_error_factor(true, own, moved + spacing + TINY)
+            spreads.append(factor * (moved + TINY))
+            spacings.append(factor * spacing)
+        return Expected(exact, native, tuple(spreads), tuple(spacings), self._linear(inputs))
+
+    def _linear(self, inputs: Inputs) -> bool:
+        if self._is_linear is None:
+            self._is_linear = keeps_integers(self.reference, inputs)
+        return self._is_linear
 
 
 def own_error_factor(exact: Tensor, native: Tensor, yardstick: Tensor) -> float:
