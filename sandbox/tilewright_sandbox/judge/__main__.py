@@ -1,4 +1,4 @@
-"""The judge's service, `python -m tilewright_sandbox.judge`: one request frame in, one reply frame out, to the end of stdin.
+"""The judge's service, `python -m tilewright_sandbox.judge`: request frames in, reply frames out, to the end of stdin.
 
 Stdout is moved to a private descriptor first and descriptor 1 becomes stderr: a reference that prints is no reply.
 """
