@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Self
@@ -15,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from tilewright_sandbox import wire
 from tilewright_sandbox.boxes.framed_process import FramedProcess
+from tilewright_sandbox.boxes.private_folder import make_private_folder
 from tilewright_sandbox.contract import SandboxUnavailable
 from tilewright_sandbox.graph import OpGraph
 from tilewright_sandbox.jobs import AuditReport, AuditRequest, Judged, JudgeError, JudgeRequest, TraceRequest
@@ -48,13 +47,13 @@ class JudgeProcess:
         """Start importing torch now, without waiting for it."""
         if self._process is None or not self._process.alive:
             self.close()
-            folder = tempfile.mkdtemp(prefix="tilewright-judge-")
+            folder, remove = make_private_folder()
             self._process = FramedProcess(
                 self._command,
                 env=_environment(folder),
                 cwd=str(Path.cwd()),  # a relative path in a request means what it means to the caller
                 greets=False,
-                cleanup=lambda: shutil.rmtree(folder, ignore_errors=True),
+                cleanup=remove,
             )
 
     def request(self, request: Request, timeout_s: float = TIMEOUT_S) -> AuditReport | OpGraph | Judged | JudgeError:

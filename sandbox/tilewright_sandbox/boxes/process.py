@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-
 from ..contract import BoxReport
 from .framed_process import FramedProcess
+from .private_folder import make_private_folder
 from .protocol import Role, Session
 from .worker import worker_argv, worker_environment
 
@@ -25,12 +23,12 @@ class ProcessBox:
         )
 
     def start(self, role: Role) -> Session:
-        home = tempfile.mkdtemp(prefix="tilewright-box-")
+        home, remove = make_private_folder()
         return FramedProcess(
             worker_argv(role),
             env=worker_environment(home),
             cwd=home,
             label=self.label,
             greets=True,
-            cleanup=lambda: shutil.rmtree(home, ignore_errors=True),
+            cleanup=remove,
         )

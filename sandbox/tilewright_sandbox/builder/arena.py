@@ -27,9 +27,12 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+_KNOWN: dict[str, Dtype] = {name: name for name in DTYPE_BYTES}
+
+
 def _poison_dtype(dtype: torch.dtype) -> Dtype:
     """The dtype whose poison fills an allocation: its own, or bytes where the contract does not have it."""
-    return next((known for known in DTYPE_BYTES if known == dtype_name(dtype)), "uint8")
+    return _KNOWN.get(dtype_name(dtype), "uint8")
 
 
 def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
