@@ -47,8 +47,8 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 KEYWORDS = {
     "$ref", "$defs", "$schema", "$id", "type", "properties", "patternProperties", "required", "additionalProperties",
-    "enum", "const", "anyOf", "oneOf", "items", "prefixItems", "minItems", "maxItems", "pattern", "minimum", "exclusiveMinimum",
-    "minProperties", "title", "description", "default", "discriminator",
+    "enum", "const", "anyOf", "oneOf", "items", "prefixItems", "minItems", "maxItems", "pattern", "minimum",
+    "exclusiveMinimum", "minProperties", "title", "description", "default", "discriminator",
 }  # fmt: skip
 
 
@@ -57,9 +57,9 @@ def defects(value: Any, schema: dict[str, Any], root: dict[str, Any], at: str = 
     assert not schema.keys() - KEYWORDS, f"{at}: keywords that are not checked: {schema.keys() - KEYWORDS}"
     if "$ref" in schema:
         return defects(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root, at)
-    for keyword, fits in (("anyOf", lambda n: n >= 1), ("oneOf", lambda n: n == 1)):
+    for keyword, most in (("anyOf", 99), ("oneOf", 1)):
         options = schema.get(keyword, [])
-        if options and not fits(sum(not defects(value, option, root, at) for option in options)):
+        if options and not 1 <= sum(not defects(value, option, root, at) for option in options) <= most:
             return [f"{at}: {keyword}"]
     if "type" in schema:
         integral = schema["type"] in ("integer", "number") and isinstance(value, bool)

@@ -16,7 +16,7 @@ from .probes import Probe
 from .reference import Reference
 
 SYMMETRIC = 1e-6
-"""A permutation that moves a float64 result by less than this part of its yardstick moves it not at all."""
+"""A permutation that moves a float64 result by less than this part of its rounding moves it not at all."""
 
 Forgery = Callable[[Probe, Probe], Tensor]
 """From a probe and one with other inputs: what a kernel that does no work would give as one output."""
@@ -75,7 +75,8 @@ class _Permuted:
         """Whether the output does not depend on the order along the axis: then the permuted result is the right one."""
         moved = self.reference.run_float64(self._shuffled(probe))[self.number]
         difference = (moved.double() - probe.exact[self.number].double()).abs()
-        return bool((torch.nan_to_num(difference) <= SYMMETRIC * probe.yardsticks[self.number]).all())
+        rounding = probe.spreads[self.number] + probe.half_spacings[self.number]
+        return bool((torch.nan_to_num(difference) <= SYMMETRIC * rounding).all())
 
     def _shuffled(self, probe: Probe) -> Inputs:
         shuffled: dict[str, Any] = dict(probe.inputs)

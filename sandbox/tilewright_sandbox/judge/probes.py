@@ -34,13 +34,15 @@ class Probe:
     """In the spec's dtypes."""
     exact: tuple[Tensor, ...]
     """In float64."""
-    yardsticks: tuple[Tensor, ...]
-    """By element, what honest float32 arithmetic and one rounding to the output's dtype may do; float64."""
+    spreads: tuple[Tensor, ...]
+    """By element, what honest float32 arithmetic does; float64."""
+    half_spacings: tuple[Tensor, ...]
+    """By element, half the spacing of the output's dtype; float64."""
 
     def agrees(self, output: int, other: Tensor) -> bool:
         """Whether `other` would pass the error budget as this output."""
-        limit = thresholds().element_otherwise
-        return deviate(other, self.exact[output], self.yardsticks[output], limit).count == 0
+        spread, half_spacing = self.spreads[output], self.half_spacings[output]
+        return deviate(other, self.exact[output], spread, half_spacing, thresholds().element_otherwise).count == 0
 
     def all_agree(self, others: tuple[Tensor, ...]) -> bool:
         return all(self.agrees(number, other) for number, other in enumerate(others))
@@ -59,10 +61,10 @@ def _probe(reference: Reference, axes: Mapping[str, int], seed: bytes, distribut
     inputs = draw_inputs(reference.spec, axes, seed, distribution=distribution)
     native = run_checked(reference, inputs, axes)
     exact = reference.run_float64(copied(inputs))
-    spread = honest_spread(reference, copied(inputs), exact, seed)
-    declared = zip(reference.spec.outputs, exact, spread, strict=True)
-    yardsticks = tuple(noise.double() + half_ulp(value.double(), output.dtype) for output, value, noise in declared)
-    return Probe(distribution, seed, inputs, native, exact, yardsticks)
+    spreads = honest_spread(reference, copied(inputs), exact, seed)
+    declared = zip(reference.spec.outputs, exact, strict=True)
+    half_spacings = tuple(half_ulp(value.double(), output.dtype) for output, value in declared)
+    return Probe(distribution, seed, inputs, native, exact, spreads, half_spacings)
 
 
 def run_checked(reference: Reference, inputs: Inputs, axes: Mapping[str, int]) -> tuple[Tensor, ...]:
