@@ -1,4 +1,4 @@
-# rejected at transforms: eps is left out: a constant group gives 0 * inf = NaN
+# rejected at budget: eps is left out: every output is off by eps / 2, and a constant group gives NaN
 import torch
 import triton
 import triton.language as tl

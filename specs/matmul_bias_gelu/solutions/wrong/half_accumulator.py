@@ -1,4 +1,4 @@
-# rejected at ir: the running sum is rounded to the output's half precision at every step over K
+# rejected at budget: the running sum is rounded to the output's half precision at every step over K
 import torch
 import triton
 import triton.language as tl

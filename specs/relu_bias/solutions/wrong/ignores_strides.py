@@ -1,4 +1,4 @@
-# rejected at shapes: right for a contiguous x only: the row stride is taken to be the row length
+# rejected at memory: x is taken to be contiguous, so the gaps of a strided view are read
 import torch
 import triton
 import triton.language as tl
