@@ -209,3 +209,9 @@ def _writes_a_view_that_is_read(x: Tensor) -> Tensor:
 def test_what_a_graph_cannot_say_is_refused_by_name(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(Untraceable, match=words):
         trace_function(function, spec_of(ROWS))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "golden").glob("*.graph.json")), ids=lambda path: path.name)
+def test_golden_graphs_are_those_of_the_specs(path: Path) -> None:
+    folder = load_spec(ROOT / "specs" / path.name.removesuffix(".graph.json"))
+    assert OpGraph.model_validate_json(path.read_text()) == trace(folder)

@@ -25,14 +25,16 @@ def add(
 ) -> None:  # fmt: skip
     """Register a reference; inputs and outputs are shapes, except that a number is a scalar input."""
     items = tuple(
-        TensorInput(name=name, shape=shape, dtype=dtype) if isinstance(shape, tuple) else ScalarInput(name=name, value=shape)
-        for name, shape in inputs.items()
+        TensorInput(name=n, shape=given, dtype=dtype) if isinstance(given, tuple) else ScalarInput(name=n, value=given)
+        for n, given in inputs.items()
     )
-    made = tuple(TensorOutput(name=name, shape=shape, dtype=dtype if shape else "float32") for name, shape in outputs.items())
+    made = tuple(
+        TensorOutput(name=name, shape=shape, dtype=dtype if shape else "float32") for name, shape in outputs.items()
+    )
     workload = Workload(role="tune", axes={name: min(axis.max, 2048) for name, axis in axes.items()})
     spec = Spec(
-        name=function.__name__, summary=function.__doc__ or "", op=function.__name__, axes=axes, inputs=items, outputs=made,
-        accept=Accept(**accept), workloads=(workload,), reference_sha256="0" * 64,
+        name=function.__name__, summary=function.__doc__ or "", op=function.__name__, axes=axes, inputs=items,
+        outputs=made, accept=Accept(**accept), workloads=(workload,), reference_sha256="0" * 64,
     )  # fmt: skip
     CASES[spec.name] = (spec, function)
 
@@ -126,5 +128,10 @@ LINEAR = {"x": ("M", "K"), "weight": ("N", "K"), "bias": ("N",), "scale": ("M", 
 add(linear_leaky, PRODUCT, LINEAR, {"y": ("M", "N")})
 RESIDUAL = {"a": ("M", "K"), "b": ("K", "N"), "residual": ("M", "N"), "scale": 0.5}
 add(scaled_residual, PRODUCT, RESIDUAL, {"y": ("M", "N")})
-SEQUENCES = {"B": Axis(min=1, max=64), "T": Axis(min=1, max=4096), "N": Axis(min=1, max=8192), "K": Axis(min=1, max=8192)}
+SEQUENCES = {
+    "B": Axis(min=1, max=64),
+    "T": Axis(min=1, max=4096),
+    "N": Axis(min=1, max=8192),
+    "K": Axis(min=1, max=8192),
+}
 add(linear_of_sequences, SEQUENCES, {"x": ("B", "T", "K"), "w": ("K", "N")}, {"y": ("B", "T", "N")})

@@ -27,7 +27,6 @@ class Body:
     ) -> None:
         self.writer, self.masks, self.axis, self.keep_dims = writer, masks, axis, keep_dims
         self.roots = [output.term for output in outputs]
-        self.uses = count_uses(self.roots)
         writer.wanted |= {id(o.term): o.name for o in outputs if not o.term.is_load}
         self.pads = self._choose_pads()
         self.lines: list[str] = []
@@ -42,15 +41,24 @@ class Body:
 
     def compute(self, roots: Sequence[Term], reduce: Callable[[Term], str] | None = None) -> None:
         """Name and write every value below the roots that is loaded, reduced or read twice, and is not yet known."""
-        for term in walk(roots, known=frozenset(self.writer.known)):
+        known = frozenset(self.writer.known)
+        uses = count_uses(roots, known)
+        for term in walk(roots, known):
             if term.op in LEAVES:
                 continue
             if term.is_load:
                 mask = self.masks[self.writer.frame.kind(term)]
-                text = self.writer.load(term, mask, self.pads.get(id(term), 0.0))
+                offset = self.writer.offset(term)
+                if "//" in offset and "+" in offset:
+                    name = self.writer.index_name(offset)
+                    line = f"{name} = {offset}"
+                    if line not in self.lines:
+                        self.lines.append(line)
+                    offset = name
+                text = self.writer.load(term, offset, mask, self.pads.get(id(term), 0.0))
             elif term.op in REDUCTIONS or term.op == "cumsum":
                 text = (reduce or self.reduction)(term)
-            elif self.uses[id(term)] > 1:
+            elif uses[id(term)] > 1:
                 text = self.writer.expression(term)
             else:
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from .extents import Unsupported
 from .frame import Frame
@@ -176,6 +176,7 @@ class Writer:
         self.wanted: dict[int, str] = {}
         """Names that outputs ask for."""
         self._given: dict[int, str] = {}
+        self._indices: dict[str, str] = {}
         self.helpers: set[str] = set()
         self.scalars: dict[str, None] = {}
 
@@ -231,15 +232,25 @@ class Writer:
             return f"{self.expression(args[0], ATOM)}.to({target})", ATOM
         raise Unsupported(f"operation {op} inside a kernel")
 
-    def load(self, term: Term, mask: str, pad: float) -> str:
-        """The line that loads an input or workspace, a `gather` of one included."""
+    def offset(self, term: Term) -> str:
+        """Where a load reads, in elements: an input's own place, or the place that a `gather` picks."""
         source = term.args[0] if term.op == "gather" else term
-        pointer = f"{source.value}_ptr"
         picked = {}
         if term.op == "gather":
             (atom,) = [leaf for a in term.over for leaf in a.leaves()]
             picked = {atom: self.expression(term.args[1], ATOM)}
-        offset = self.frame.offset(source, picked)
+        return self.frame.offset(source, picked)
+
+    def index_name(self, offset: str) -> str:
+        """The name of an index that is long enough to have one."""
+        if offset not in self._indices:
+            self._indices[offset] = self.names.give("index")
+        return self._indices[offset]
+
+    def load(self, term: Term, offset: str, mask: str, pad: float) -> str:
+        """The expression that loads an input or workspace at an offset, in float32 if it is a float."""
+        source = term.args[0] if term.op == "gather" else term
+        pointer = f"{source.value}_ptr"
         place = pointer if offset == "0" else f"{pointer} + {offset}"
         masked = f", mask={mask}, other={literal(pad if term.kind == 'float' else 0)}" if mask else ""
         convert = {"float": ".to(tl.float32)", "int": "", "bool": " != 0"}[term.kind]
@@ -259,10 +270,10 @@ def literal(value: float | int | bool | str) -> str:
     return repr(value)
 
 
-def count_uses(roots: Sequence[Term]) -> Counter[int]:
-    """How often each term is read; an operand that its expression repeats counts twice."""
+def count_uses(roots: Sequence[Term], known: Container[int]) -> Counter[int]:
+    """How often each term is read where `known` ones are not computed again; a repeated operand counts twice."""
     uses: Counter[int] = Counter(id(root) for root in roots)
-    for term in walk(roots):
+    for term in walk(roots, known):
         for arg in term.args:
             uses[id(arg)] += 2 if term.op in ("isnan", *CLAMPS) or (term.op == "gather" and arg is term.args[1]) else 1
     return uses

@@ -152,6 +152,7 @@ class Loops:
         self.writer.known = before
         self.writer.name(extreme), self.writer.name(total)
         if shift is extreme:
+            self.lines.append("# Where every element is -inf, -inf - max is NaN.")
             self.lines.append(f'{amount} = tl.where({peak} == float("-inf"), float("nan"), {amount})')
         if total.op == "mean":
             self.lines.append(f"{self.writer.known[id(total)]} = {amount} / {self.n_cols}")

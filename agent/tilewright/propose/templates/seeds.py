@@ -180,9 +180,9 @@ def _matmul_trial(m: int, n: int, k: int, size: int, shared: int, processors: in
 
 
 def blocks_few(m: Monomial, n: Monomial, k: Monomial, spec: Spec, target: str) -> bool:
-    """Whether some workload has too few tiles to fill the GPU and a K long enough to split."""
+    """Whether every workload has too few tiles to fill the GPU and a K long enough to split."""
     processors = TARGETS.get(target, UNKNOWN_TARGET).sms
-    return any(
+    return all(
         m.value(w.axes) * n.value(w.axes) < 2 * processors * 128 * 128 and k.value(w.axes) >= 1024
         for w in Shapes(m, n, spec).workloads
     )
