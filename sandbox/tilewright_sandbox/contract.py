@@ -241,7 +241,7 @@ class TensorMap(Record):
 
     Triton passes the descriptor and then the tensor's shape (32-bit) and strides (64-bit); those follow as Scalars.
     `elem_type` is the host's CUtensorMapDataType; swizzle, elem_size, elem_type and block_shape are the compiler's, and
-    stand for nothing in a plan that was captured and not compiled. Where fp4_padded, the encoder doubles the last extent.
+    stand for nothing in a plan that was captured and not compiled. Where fp4_padded, the last extent is doubled.
     """
 
     kind: Literal["tensor_map"] = "tensor_map"

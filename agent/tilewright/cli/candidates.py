@@ -69,19 +69,18 @@ def _finish_verdict(verdict: Measured | Rejected, as_json: bool) -> NoReturn:
 
 
 def _verdict_page(verdict: Measured | Rejected) -> None:
-    from rich.console import Console
 
-    from .pages import checks_table, obstacles_lines, times_lines, verdict_line
+    from .pages import checks_table, console, obstacles_lines, times_lines, verdict_line
 
-    console = Console(highlight=False)
-    console.print(verdict_line(verdict), soft_wrap=True)
+    out = console()
+    out.print(verdict_line(verdict), soft_wrap=True)
     if verdict.config is not None:
-        console.print(f"config: {verdict.config}")
+        out.print(f"config: {verdict.config}")
     if verdict.checks:
-        console.print(checks_table(verdict.checks))
+        out.print(checks_table(verdict.checks))
     if verdict.verdict == "measured":
         for line in (*times_lines(verdict.times), *obstacles_lines(verdict.obstacles)):
-            console.print(line, soft_wrap=True)
+            out.print(line, soft_wrap=True)
 
 
 def tune(
@@ -164,20 +163,19 @@ def _in_space(name: str, text: str, choices: Sequence[ConfigValue]) -> ConfigVal
 
 
 def _tune_page(result: TuneResult) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from .pages import modelled
+    from .pages import console, modelled
 
-    console = Console(highlight=False)
+    out = console()
     table = Table("trial", "config", "", "", box=None, pad_edge=False, header_style="dim")
     timed = sorted((trial for trial in result.trials if trial.value_us is not None), key=lambda trial: trial.rank)
     for trial in (*timed[:SHOWN], *(trial for trial in result.trials if trial.value_us is None)):
         table.add_row(str(trial.number), escape(str(trial.config)), modelled(trial.value_us), escape(trial.reason))
-    console.print(table)
+    out.print(table)
     if result.importance:
         shares = " · ".join(f"{name} {share:.0%}" for name, share in result.importance.items())
-        console.print(f"what mattered: {escape(shares)}")
+        out.print(f"what mattered: {escape(shares)}")
     found = f"best: {result.best}, {modelled(result.value_us)}" if result.best else "no point could be built"
-    console.print(f"{escape(found)} · {result.ended} · {result.seconds:.1f} s · equivalence was not judged")
+    out.print(f"{escape(found)} · {result.ended} · {result.seconds:.1f} s · equivalence was not judged")

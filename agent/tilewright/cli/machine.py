@@ -26,17 +26,18 @@ def doctor(json: Json = False) -> None:
 
 
 def _page(findings: list[Finding], usable: bool) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from .pages import console
+
+    out = console()
     table = Table("", "", "found", "enables", box=None, pad_edge=False, header_style="dim")
     for finding in findings:
         mark = "[green]✓[/]" if finding.ok else "[red]✗[/]" if finding.required else "[yellow]–[/]"
         table.add_row(mark, finding.name, escape(finding.found), finding.enables)
-    console.print(table)
+    out.print(table)
     for finding in findings:
         if not finding.ok and finding.fix:
-            console.print(f"{finding.name}: {escape(finding.fix)}", soft_wrap=True)
-    console.print("[green]`tilewright optimize` can run here.[/]" if usable else "[red]`optimize` cannot run here.[/]")
+            out.print(f"{finding.name}: {escape(finding.fix)}", soft_wrap=True)
+    out.print("[green]`tilewright optimize` can run here.[/]" if usable else "[red]`optimize` cannot run here.[/]")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,6 +13,12 @@ from tilewright.loop.view import CandidateView, RunView
 from tilewright_sandbox.contract import Check, Measured, MeasuredTime, ModelledTime, Rejected
 
 MARK = {"PASS": "[green]✓ PASS[/]", "FAIL": "[red]✗ FAIL[/]", "NOT_RUN": "[yellow]– NOT RUN[/]"}
+
+
+def console() -> Console:
+    """Stdout; wide where no terminal sets the width, so that what a script reads is not cut."""
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=200)
 
 
 def verdict_line(verdict: Measured | Rejected) -> str:

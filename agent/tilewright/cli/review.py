@@ -92,25 +92,26 @@ def evidence(view: RunView) -> dict[str, Any]:
 
 
 def _page(view: RunView) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.syntax import Syntax
 
-    from .pages import checks_table, obstacles_lines, times_lines, verdict_line
+    from .pages import checks_table, console, obstacles_lines, times_lines, verdict_line
 
-    console = Console(highlight=False)
-    console.print(f"[bold]{view.run.id}[/] · {escape(view.run.spec.summary)} · {view.status}")
+    out = console()
+    out.print(f"[bold]{view.run.id}[/] · {escape(view.run.spec.summary)} · {view.status}")
     if view.best is None or view.best_verdict is None:
-        console.print("there is no verified kernel to review")
+        out.print("there is no verified kernel to review")
         return
-    console.print(verdict_line(view.best_verdict), soft_wrap=True)
-    console.print(checks_table(view.best_verdict.checks))
+    out.print(verdict_line(view.best_verdict), soft_wrap=True)
+    out.print(checks_table(view.best_verdict.checks))
     for line in times_lines(view.best_verdict.times):
-        console.print(line, soft_wrap=True)
-    console.print(Syntax(view.best.candidate.source, "python", background_color="default", line_numbers=True))
-    console.print(f"config: {view.best_verdict.config}")
+        out.print(line, soft_wrap=True)
+    out.print(
+        Syntax(view.best.candidate.source, "python", background_color="default", line_numbers=True, word_wrap=True)
+    )
+    out.print(f"config: {view.best_verdict.config}")
     for line in obstacles_lines(view.best_verdict.obstacles):
-        console.print(line, soft_wrap=True)
+        out.print(line, soft_wrap=True)
 
 
 def _hint(view: RunView) -> None:

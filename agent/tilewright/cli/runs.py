@@ -44,14 +44,13 @@ def summary(path: Path) -> dict[str, Any]:
 
 
 def _page(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    from .pages import modelled
+    from .pages import console, modelled
 
-    console = Console(highlight=False)
+    out = console()
     if not rows:
-        console.print("no runs yet; start one with `tilewright optimize SPEC`")
+        out.print("no runs yet; start one with `tilewright optimize SPEC`")
         return
     table = Table("run", "status", "rounds", "candidates", "best", box=None, pad_edge=False, header_style="dim")
     for row in rows:
@@ -60,7 +59,7 @@ def _page(rows: list[dict[str, Any]]) -> None:
         else:
             best = modelled(row["modelled_us"])
             table.add_row(row["run"], row["status"], str(row["rounds"]), str(row["candidates"]), best)
-    console.print(table)
+    out.print(table)
 
 
 def report(run: RunName = "latest", json: Json = False) -> None:

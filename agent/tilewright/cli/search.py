@@ -162,10 +162,9 @@ def outcome(run_path: Path, view: RunView, report: Path | None) -> dict[str, Any
 
 
 def _page(run_path: Path, view: RunView, report: Path | None) -> None:
-    from rich.console import Console
 
-    from .pages import outcome_lines
+    from .pages import console, outcome_lines
 
-    console = Console(highlight=False)
+    out = console()
     for line in outcome_lines(run_path, view, report, status_of(view)):
-        console.print(line)
+        out.print(line)

@@ -54,25 +54,24 @@ def check(
     folder = read_spec(spec)
     with JudgeProcess() as judge:
         reply = judge.request(AuditRequest(spec_path=str(folder.path), seed=seed))
-    report = judge_answer(reply, AuditReport, str(folder.path))
+    report = judge_answer(reply, AuditReport)
     payload = {"spec": folder.spec.name, "sound": report.sound, **report.model_dump(mode="json")}
     finish(payload, lambda: _page(folder, report), as_json=json, code=OK if report.sound else USAGE)
 
 
 def _page(folder: SpecFolder, report: AuditReport) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from .pages import MARK
+    from .pages import MARK, console
 
-    console = Console(highlight=False)
+    out = console()
     table = Table("finding", "", "", box=None, pad_edge=False, show_header=False)
     for finding in report.findings:
         table.add_row(finding.name, MARK[finding.status], escape(finding.message))
-    console.print(table)
+    out.print(table)
     word = "[green]sound[/]" if report.sound else "[red]not sound: it will not be searched[/]"
-    console.print(f"{escape(folder.spec.name)}: {word}")
+    out.print(f"{escape(folder.spec.name)}: {word}")
 
 
 @app.command("list")
@@ -98,16 +97,17 @@ def _row(path: Path) -> dict[str, str | None]:
 
 
 def _list_page(folder: Path, rows: list[dict[str, str | None]]) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    console = Console(highlight=False)
+    from .pages import console
+
+    out = console()
     if not rows:
-        console.print(f"no specs in {folder}/; write one with `tilewright spec new NAME`")
+        out.print(f"no specs in {folder}/; write one with `tilewright spec new NAME`")
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for row in rows:
         found = f"[red]{escape(row['error'])}[/]" if row["error"] else escape(row["summary"] or "")
         table.add_row(f"[bold]{row['name']}[/]", found)
-    console.print(table)
+    out.print(table)

@@ -64,7 +64,7 @@ def verdict_on_round(view: RunView, number: int, spent: str, rounds_left: int | 
     if best and len(recent) == PATIENCE and not any(c.improved for c in recent):
         return False, f"no better kernel in {PATIENCE} rounds"
     if rounds_left is not None and rounds_left < 1:
-        return False, f"all {view.round} rounds are done"
+        return False, f"{view.round} of {view.round} rounds are done"
     return True, "a further round may find a better kernel"
 
 

@@ -93,7 +93,7 @@ def _screen(search: Search, view: CandidateView) -> ev.JudgedEvent:
         depth="screen",
     )
     begun = time.monotonic()
-    reply = judge_answer(search.judge.request(request), Judged, request.spec_path)
+    reply = judge_answer(search.judge.request(request), Judged)
     return ev.JudgedEvent(
         round=view.round,
         candidate_id=view.id,

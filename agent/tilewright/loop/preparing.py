@@ -19,13 +19,12 @@ from .state import State
 R = TypeVar("R", AuditReport, OpGraph, Judged)
 
 
-def judge_answer(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[R], spec_path: str) -> R:
+def judge_answer(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[R]) -> R:
     """The answer that was asked for; SpecError or SandboxUnavailable as the judge says."""
     if isinstance(reply, kind):
         return reply
     if isinstance(reply, JudgeError) and reply.cause == "spec":
-        message = reply.message.removeprefix(f"{spec_path}: ").removesuffix(f" — {reply.fix}")
-        raise SpecError(message, spec_path, None, reply.fix)
+        raise SpecError(reply.message, fix=reply.fix)  # the message names file and line
     if isinstance(reply, JudgeError):
         raise SandboxUnavailable(f"the judge failed: {reply.message}", reply.fix)
     raise SandboxUnavailable(f"the judge answered with {reply.kind}", "install tilewright again: versions differ")
@@ -42,7 +41,7 @@ def preflight(search: Search, state: State) -> State:
     if view.audit is None:
         search.step("auditing the spec")
         reply = search.judge.request(AuditRequest(spec_path=path, seed=view.run.seed))
-        search.record(ev.Audited(report=judge_answer(reply, AuditReport, path)))
+        search.record(ev.Audited(report=judge_answer(reply, AuditReport)))
     if view.audit is not None and not view.audit.sound:
         return {**state, "over": True}
     if view.traced is None:
@@ -57,8 +56,8 @@ def _trace(search: Search, path: str) -> ev.Traced:
     """A reference that cannot be traced is no error: proposers that need no graph may still know what to do."""
     reply = search.judge.request(TraceRequest(spec_path=path))
     if isinstance(reply, JudgeError) and reply.cause != "machine":
-        return ev.Traced(message=reply.message.removeprefix("Untraceable: "))
-    return ev.Traced(graph=judge_answer(reply, OpGraph, path))
+        return ev.Traced(message=reply.message)
+    return ev.Traced(graph=judge_answer(reply, OpGraph))
 
 
 def _roofline(search: Search) -> ev.Preflight:

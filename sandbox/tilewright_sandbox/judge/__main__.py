@@ -49,9 +49,13 @@ def _serve_request(request: AuditRequest | TraceRequest | JudgeRequest) -> Recor
 
         return audit(request, folder)
     if isinstance(request, TraceRequest):
+        from .canonical import Untraceable
         from .trace import trace
 
-        return trace(folder)
+        try:
+            return trace(folder)
+        except Untraceable as reason:
+            return JudgeError(cause="spec", message=f"{folder.path}: {reason}")
     from .verdict import judge
 
     started = time.monotonic()
