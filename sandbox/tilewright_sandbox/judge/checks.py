@@ -175,7 +175,7 @@ def _wrong(
     at = f"{declared.name}{list(first)}" if first else declared.name
     text = (
         f"{at} is {_figure(got)} and should be {_figure(want)}: {_times(deviation.worst_c)} "
-        f"Wrong: {pattern}. Seen at {one.case.label}."
+        f"Wrong: {deviation.count} of {deviation.wrong.numel()} elements, {pattern}. Seen at {one.case.label}."
     )
     return _fail(
         name,
@@ -209,7 +209,8 @@ def lattice(seen: Observations) -> Check:
                 pattern = describe_pattern(wrong, declared.shape)
                 text = (
                     f"{declared.name}{list(first)} is {_figure(got)} and should be exactly {_figure(want)}: on small "
-                    f"integers every order of summation in float32 gives the same bits. Wrong: {pattern}. "
+                    f"integers every order of summation in float32 gives the same bits. "
+                    f"Wrong: {int(wrong.sum())} of {wrong.numel()} elements, {pattern}. "
                     f"Seen at {one.case.label}. Accumulate in tl.float32 and round once, at the store."
                 )
                 facts: Facts = {

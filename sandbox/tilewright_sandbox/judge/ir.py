@@ -31,9 +31,9 @@ class Operation:
     """One line of TTIR."""
 
     line: int
-    result: str
     name: str
-    operands: tuple[str, ...]
+    operands: tuple[Operation, ...]
+    """Operations that made the operands; arguments of functions, loops and regions are none."""
     text: str
 
     @property
@@ -59,25 +59,21 @@ class Breach:
 
 def breaches(ttir: str, kernel: str, *, allow_tf32: bool, half_inputs: bool) -> list[Breach]:
     """What in one kernel does not fit the precision policy."""
-    operations, yields = read_operations(ttir)
-    defined = {operation.result: operation for operation in operations}
+    operations, carried = read_operations(ttir)
     found: list[tuple[str, str]] = []
     for operation in operations:
         if operation.name in ("tt.dot", "tt.dot_scaled"):
-            found += _of_dot(operation, defined, allow_tf32, half_inputs)
+            found += _of_dot(operation, allow_tf32, half_inputs)
         elif operation.name in ("tt.reduce", "tt.scan") and _sums(ttir, operation):
-            found += _of_sum(operation, defined, half_inputs)
-    for name in yields:
-        carried = defined.get(name)
-        if carried is not None and carried.name in _ACCUMULATES and carried.element in HALF_TYPES:
-            text = f"a running sum is kept in {carried.element} from one turn of the loop to the next"
+            found += _of_sum(operation, half_inputs)
+    for operation in carried:
+        if operation.name in _ACCUMULATES and operation.element in HALF_TYPES:
+            text = f"a running sum is kept in {operation.element} from one turn of the loop to the next"
             found.append(("half_accumulator", f"{text}. Keep it in tl.float32."))
     return [Breach(code, f"{kernel}: {text}") for code, text in found]
 
 
-def _of_dot(
-    dot: Operation, defined: dict[str, Operation], allow_tf32: bool, half_inputs: bool
-) -> Iterator[tuple[str, str]]:
+def _of_dot(dot: Operation, allow_tf32: bool, half_inputs: bool) -> Iterator[tuple[str, str]]:
     operands = [element_type(t) for t in re.findall(r"tensor<[^<>]*>", dot.text.rsplit(" : ", 1)[-1])[:2]]
     precision = re.search(r"inputPrecision = (\w+)", dot.text)
     if operands[:1] == ["f32"] and precision and precision[1] == "tf32" and not allow_tf32:
@@ -85,15 +81,15 @@ def _of_dot(
     if dot.element in HALF_TYPES:
         text = f"tl.dot accumulates in {dot.element}. Accumulate in tl.float32 and cast once, at the store."
         yield "half_accumulator", text
-    if not half_inputs and (cast := _rounded(dot.operands[:2], defined)):
+    if not half_inputs and (cast := _rounded(dot.operands[:2])):
         yield "rounds_before_dot", f"an operand of tl.dot is rounded to {cast} first. Multiply in float32."
 
 
-def _of_sum(reduction: Operation, defined: dict[str, Operation], half_inputs: bool) -> Iterator[tuple[str, str]]:
+def _of_sum(reduction: Operation, half_inputs: bool) -> Iterator[tuple[str, str]]:
     if reduction.element in HALF_TYPES:
         text = f"a sum is taken in {reduction.element}. Convert to tl.float32 before it, and back after it."
         yield "half_sum", text
-    if not half_inputs and (cast := _rounded(reduction.operands, defined)):
+    if not half_inputs and (cast := _rounded(reduction.operands)):
         yield "rounds_before_sum", f"terms are rounded to {cast} before they are added. Add in float32."
 
 
@@ -102,30 +98,39 @@ def has_float_atomics(ttir: str) -> bool:
     return re.search(r"tt\.atomic_rmw fadd", ttir) is not None
 
 
-def read_operations(ttir: str) -> tuple[list[Operation], list[str]]:
-    """Operations that give a value, and the names that loops yield. Regions of reductions close with their type."""
+def read_operations(ttir: str) -> tuple[list[Operation], list[Operation]]:
+    """Operations that give a value, and those whose value a loop carries to its next turn.
+
+    Names are resolved as they are read: sibling regions use the same ones. A reduction's type follows its region.
+    """
     operations: list[Operation] = []
-    yields: list[str] = []
-    open_regions: list[tuple[int, str, str, tuple[str, ...]]] = []
+    carried: list[Operation] = []
+    defined: dict[str, Operation] = {}
+    open_regions: list[tuple[int, str, str, tuple[Operation, ...]]] = []
+
+    def resolve(text: str) -> tuple[Operation, ...]:
+        return tuple(defined[name] for name in _OPERANDS.findall(text) if name in defined)
+
+    def define(result: str, operation: Operation) -> None:
+        operations.append(operation)
+        defined[result] = operation
+
     for number, raw in enumerate(ttir.splitlines(), start=1):
         line = _LOCATION.sub("", raw)
         stripped = line.strip()
         if stripped.startswith("scf.yield"):
-            yields += _OPERANDS.findall(stripped)
-        if stripped.startswith("})") and open_regions:
+            carried += resolve(stripped)
+        elif stripped.startswith("})") and open_regions:
             start, result, name, operands = open_regions.pop()
-            operations.append(Operation(start, result, name, operands, stripped))
-            continue
-        match = _ASSIGNED.match(line)
-        if not match:
-            continue
-        result, name, rest = match[1], match[2].strip('"'), match[3]
-        operands = tuple(_OPERANDS.findall(rest.split(" : ", 1)[0]))
-        if rest.rstrip().endswith("({"):
-            open_regions.append((number, result, name, operands))
-        else:
-            operations.append(Operation(number, result, name, operands, rest))
-    return operations, yields
+            define(result, Operation(start, name, operands, stripped))
+        elif match := _ASSIGNED.match(line):
+            result, name, rest = match[1], match[2].strip('"'), match[3]
+            operands = resolve(rest.split(" : ", 1)[0])
+            if rest.rstrip().endswith("({"):
+                open_regions.append((number, result, name, operands))
+            else:
+                define(result, Operation(number, name, operands, rest))
+    return operations, carried
 
 
 def _sums(ttir: str, reduction: Operation) -> bool:
@@ -139,15 +144,14 @@ def _sums(ttir: str, reduction: Operation) -> bool:
     return any("arith.addf" in line for line in region)
 
 
-def _rounded(names: tuple[str, ...], defined: dict[str, Operation]) -> str:
+def _rounded(operations: tuple[Operation, ...]) -> str:
     """The half type that a value is rounded to on its way here, through views and products; empty if it is not."""
-    todo, seen = list(names), set[str]()
+    todo, seen = list(operations), set[int]()
     while todo:
-        name = todo.pop()
-        operation = defined.get(name)
-        if operation is None or name in seen:
+        operation = todo.pop()
+        if operation.line in seen:
             continue
-        seen.add(name)
+        seen.add(operation.line)
         if operation.name == "arith.truncf" and operation.element in HALF_TYPES:
             return operation.element
         if operation.name in _FLOWS:

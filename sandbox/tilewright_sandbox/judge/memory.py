@@ -53,14 +53,19 @@ def input_changed(spec: Spec, seen: Observation, before: dict[str, bytes]) -> Fi
 
 
 def unwritten(spec: Spec, seen: Observation) -> Finding | None:
-    """Elements of an output that still hold the poison. Only NaN poison in a float dtype is proof by itself: no
-    arithmetic gives a NaN with all bits set."""
+    """Elements of an output that still hold the poison. Only NaN poison in a float dtype is proof by itself: arithmetic
+    gives a NaN with all bits set only from another one."""
     if seen.case.poison != "nan":
         return None
     for declared, output in zip(spec.outputs, seen.outputs, strict=True):
         left = _still_poison(output, seen)
         if output.is_floating_point() and bool(left.any()):
-            return _never_written(declared, left)
+            text = (
+                f"{_some(declared, left)} hold what lay in memory before the run: they are never written, or are "
+                "computed from values outside a buffer or between the elements of a strided input. "
+                "Let the grid and the masks cover the whole output, and use the strides of the inputs."
+            )
+            return Finding("unwritten", text)
     return None
 
 
@@ -71,24 +76,21 @@ def reads_outside(spec: Spec, seen: Observation, twin: Observation) -> Finding |
             continue
         left = _still_poison(one, seen) & _still_poison(two, twin)
         if bool(left.any()):
-            return _never_written(declared, left)
+            text = f"{_some(declared, left)} are never written. Let the grid and the masks cover the whole output."
+            return Finding("unwritten", text)
         differ = (_bits(one) != _bits(two)).any(-1)
         text = (
-            f"{declared.name} depends on memory that no kernel wrote or that lies outside its buffer: "
-            f"{int(differ.sum())} of {differ.numel()} elements change with it: "
-            f"{describe_pattern(differ, declared.shape)}. "
+            f"{_some(declared, differ)} depend on memory that no kernel wrote or that lies outside a buffer. "
             "Mask the loads and give `other`; write a workspace before it is read."
         )
         return Finding("reads_outside", text)
     return None
 
 
-def _never_written(declared: TensorOutput, left: Tensor) -> Finding:
-    text = (
-        f"{int(left.sum())} of {left.numel()} elements of {declared.name} are never written: "
-        f"{describe_pattern(left, declared.shape)}. Let the grid and the masks cover the whole output."
-    )
-    return Finding("unwritten", text)
+def _some(declared: TensorOutput, mask: Tensor) -> str:
+    """For example `2 of 305 elements of y (last 2 of 61 along cols)`."""
+    where = describe_pattern(mask, declared.shape) if mask.dim() == len(declared.shape) else "another shape"
+    return f"{int(mask.sum())} of {mask.numel()} elements of {declared.name} ({where})"
 
 
 def _bits(tensor: Tensor) -> Tensor:

@@ -10,9 +10,8 @@ from ..contract import Dim
 
 
 def describe_pattern(wrong: Tensor, shape: tuple[Dim, ...]) -> str:
-    """For example `last 3 of 61 along cols`, `every element`, `row 0 along tokens; every second along hidden`."""
-    count, total = int(wrong.sum()), wrong.numel()
-    if count == total:
+    """For example `every element`, `last 3 of 61 along cols`, `index 0 along tokens; every 2nd of 61 from 1 along cols`."""
+    if bool(wrong.all()):
         return "every element"
     parts = []
     for dim, extent in enumerate(wrong.shape):
@@ -22,9 +21,7 @@ def describe_pattern(wrong: Tensor, shape: tuple[Dim, ...]) -> str:
         if len(touched) < extent:
             parts.append(f"{_indices(touched, extent)} along {name}")
     places = "; ".join(parts)
-    if count <= 1 or not places:
-        return places or f"{count} of {total} elements, scattered"
-    return f"{places} ({count} of {total} elements)"
+    return places or "scattered"
 
 
 def _indices(touched: list[int], extent: int) -> str:
@@ -39,5 +36,9 @@ def _indices(touched: list[int], extent: int) -> str:
     if steps == {1}:
         return f"{first} to {last} of {extent}"
     if len(steps) == 1 and n > 2:
-        return f"every {steps.pop()}th from {first} of {extent}"
+        return f"every {_ordinal(steps.pop())} of {extent} from {first}"
     return f"{n} of {extent}"
+
+
+def _ordinal(number: int) -> str:
+    return f"{number}{'th' if 10 <= number % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

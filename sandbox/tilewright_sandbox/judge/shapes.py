@@ -15,8 +15,11 @@ from typing import Literal
 from ..contract import Config, Spec, Workload
 from .twins import Feasible, interpretable, nearest
 
-LONG = 263
+LONG = 131
 HIDDEN = 5
+UNLIMITED = 1000
+DRAWS = 100
+"""At most, to find so many hidden shapes that WHERE admits and the interpreter can run."""
 HIDDEN_MAX = 300
 NOT_BLOCKS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 SMALL = (3, 2, 5, 1)
@@ -28,35 +31,42 @@ class Shapes:
     first: tuple[Workload, ...]
     """Hidden draws, the least shape, and one long along each axis: run always."""
     blocks: tuple[Workload, ...]
-    """Extents about the config's blocks: run as far as the interpreter's speed allows, the cheapest first."""
+    """Extents about the config's blocks: run in the order of their cost, while time lasts."""
     infeasible: int
     """Shapes that were wanted and that WHERE excludes."""
     domain_share: float
     """Of shapes sampled from the whole domain, the part that WHERE admits."""
 
 
-def choose_shapes(spec: Spec, config: Config, feasible: Feasible, seed: bytes) -> Shapes:
-    """Every shape is feasible, inside the domain, and holds few enough elements for the interpreter."""
+def choose_shapes(
+    spec: Spec, config: Config, feasible: Feasible, seed: bytes, quick: Feasible = lambda axes: True
+) -> Shapes:
+    """Every shape is feasible, inside the domain, and holds few enough elements for the interpreter. `quick` says
+    whether it runs the candidate there in passable time; a hidden shape is drawn again where it does not."""
     chance = random.Random(int.from_bytes(seed, "little"))
     seen: set[str] = set()
     infeasible = 0
 
-    def admit(role: Literal["hidden", "edge"], wanted: Iterable[dict[str, int]]) -> tuple[Workload, ...]:
+    def admit(
+        role: Literal["hidden", "edge"], wanted: Iterable[dict[str, int]], most: int = UNLIMITED
+    ) -> tuple[Workload, ...]:
         nonlocal infeasible
-        admitted = []
+        admitted: list[Workload] = []
         for axes in wanted:
+            if len(admitted) == most:
+                break
             bound = {name: nearest(spec.axes[name], extent) for name, extent in axes.items()}
             workload = Workload(role=role, axes=bound)
             if workload.label in seen or not interpretable(spec, bound):
                 continue
             seen.add(workload.label)
-            if feasible(bound):
-                admitted.append(workload)
-            else:
+            if not feasible(bound):
                 infeasible += 1
+            elif quick(bound):
+                admitted.append(workload)
         return tuple(admitted)
 
-    first = (*admit("edge", _edges(spec)), *admit("hidden", _hidden(spec, chance)))
+    first = (*admit("edge", _edges(spec)), *admit("hidden", _hidden(spec, chance), HIDDEN))
     blocks = admit("edge", _about_blocks(spec, config))
     return Shapes(first, blocks, infeasible, _domain_share(spec, feasible, chance))
 
@@ -70,15 +80,8 @@ def predicted_s(axes: Mapping[str, int], measured: Iterable[tuple[Mapping[str, i
 
 
 def _hidden(spec: Spec, chance: random.Random) -> Iterator[dict[str, int]]:
-    drawn = 0
-    for _ in range(50):
-        axes = {name: _log_uniform(axis.min, min(axis.max, HIDDEN_MAX), chance) for name, axis in spec.axes.items()}
-        bound = {name: nearest(spec.axes[name], extent) for name, extent in axes.items()}
-        if interpretable(spec, bound):
-            yield bound
-            drawn += 1
-            if drawn == HIDDEN:
-                return
+    for _ in range(DRAWS):
+        yield {name: _log_uniform(axis.min, min(axis.max, HIDDEN_MAX), chance) for name, axis in spec.axes.items()}
 
 
 def _log_uniform(low: int, high: int, chance: random.Random) -> int:
@@ -113,13 +116,15 @@ def _moving(spec: Spec) -> list[str]:
     return [name for name, axis in spec.axes.items() if axis.min != axis.max]
 
 
-def long_shapes(spec: Spec, feasible: Feasible, extent: int) -> list[dict[str, int]]:
-    """For each axis that moves, a shape that is long along it alone; those that are feasible."""
+def long_shapes(spec: Spec, feasible: Feasible, quick: Feasible, extent: int) -> list[dict[str, int]]:
+    """For each axis that moves, a feasible shape that is long along it alone. An axis that no output has, along which
+    a kernel adds up, is always there; the others where the interpreter is quick."""
     small = _small(spec)
     shapes = []
-    for name in spec.axes:
+    for name in _moving(spec):
         bound = {n: nearest(spec.axes[n], e) for n, e in (small | {name: extent}).items()}
-        if bound not in shapes and interpretable(spec, bound) and feasible(bound):
+        added_up = not any(name in output.shape for output in spec.outputs)
+        if interpretable(spec, bound) and feasible(bound) and (added_up or quick(bound)):
             shapes.append(bound)
     return shapes
 

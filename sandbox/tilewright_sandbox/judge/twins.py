@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from ..contract import Axis, Dtype, Spec, resolve_shape
 
 HALF = ("bfloat16", "float16")
-BASE = (5, 61, 53, 37, 23, 13, 11, 7)
-"""Extents of the base shape by order of the axes: odd, prime, less than a usual block, so that masks are needed."""
+BASE = {1: (61,), 2: (5, 61), 3: (3, 37, 53), 4: (3, 37, 53, 29)}
+"""Extents of the base shape by number of axes: odd, prime, less than a usual block, so that masks are needed."""
 LARGER = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 MAX_ELEMENTS = 65_536
 MAX_VOLUME = 1 << 22
@@ -58,11 +58,12 @@ def interpretable(spec: Spec, axes: Mapping[str, int]) -> bool:
 def base_shape(spec: Spec, feasible: Feasible) -> dict[str, int] | None:
     """A small shape inside domain and WHERE: BASE where it may be, the next larger extents otherwise; None if no
     combination tried is feasible."""
-    wanted = itertools.chain(BASE, itertools.repeat(3))
+    wanted = itertools.chain(BASE.get(len(spec.axes), BASE[4]), itertools.repeat(3))
     options: list[list[int]] = []
     for (name, axis), first in zip(spec.axes.items(), wanted, strict=False):
         used = [w.axes[name] for w in spec.with_role("tune", "bench")]
-        options.append(list(dict.fromkeys([nearest(axis, e) for e in (first, *LARGER, 1)] + used)))
+        least = [min(axis.choices)] if axis.choices else []
+        options.append(list(dict.fromkeys([*least, *(nearest(axis, e) for e in (first, *LARGER, 1)), *used])))
     best = itertools.islice(_by_rank(options), MAX_TRIED)
     bindings = (dict(zip(spec.axes, extents, strict=True)) for extents in best)
     return next((b for b in bindings if elements(spec, b) <= 4 * MAX_ELEMENTS and feasible(b)), None)

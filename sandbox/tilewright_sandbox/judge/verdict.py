@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
+import torch
+from torch import Tensor
+
 from ..candidate import parse_candidate
 from ..contract import (
     STAGES,
@@ -35,9 +38,10 @@ from .shapes import choose_shapes, long_shapes, predicted_s
 from .twins import Feasible, base_shape
 
 SCREENED: tuple[CheckName, ...] = ("structure", "memory", "determinism", "budget", "ir")
-LATTICE_LONG = 523
+LATTICE_LONG = 263
 LATTICE_SHAPE_S = 0.5
 """Of predicted interpreter time, a shape."""
+SHAPE_S = 2.0
 BLOCK_SHAPES_S = 3.0
 """Of predicted interpreter time, in all."""
 
@@ -116,7 +120,7 @@ def _observe_rest(
         seen.notes["transforms_excluded"] = ", ".join(excluded)
     seen.observed += observer.run([*lattice_cases(spec, seen.oracle.reference, _lattice_shapes(seen, base, feasible))])
     seen.observed += observer.run(cases)
-    chosen = choose_shapes(spec, request.config, feasible, seed)
+    chosen = choose_shapes(spec, request.config, feasible, seed, _quick(seen, SHAPE_S))
     seen.observed += observer.run([*layout_cases(spec, base), *shape_cases(spec, chosen.first)])
     left_out = _observe_blocks(seen, observer, chosen.blocks)
     seen.notes |= {
@@ -126,10 +130,14 @@ def _observe_rest(
 
 
 def _lattice_shapes(seen: Observations, base: Mapping[str, int], feasible: Feasible) -> list[Mapping[str, int]]:
-    """The base, and shapes long along one axis, such as a contracted one, where the interpreter is quick at them."""
+    """The base, and shapes long along one axis."""
+    return [base, *long_shapes(seen.spec, feasible, _quick(seen, LATTICE_SHAPE_S), LATTICE_LONG)]
+
+
+def _quick(seen: Observations, within_s: float) -> Feasible:
+    """Whether a run at a shape is predicted, from the runs so far, to end in time."""
     measured = [(one.case.workload.axes, one.reply.seconds) for one in seen.observed]
-    long = long_shapes(seen.spec, feasible, LATTICE_LONG)
-    return [base, *(shape for shape in long if predicted_s(shape, measured) <= LATTICE_SHAPE_S)]
+    return lambda axes: predicted_s(axes, measured) <= within_s
 
 
 def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Workload, ...]) -> int:
@@ -212,9 +220,18 @@ class Clerk:
 
 
 def rung(seen: Observations) -> Literal["bitwise", "within budget"]:
-    """Bitwise where every output of every case is the reference's own, bit for bit, in the case's dtypes."""
+    """Bitwise where every output of every case is the reference's own, bit for bit, in the case's dtypes; all NaN are
+    one."""
     for one in seen.observed:
         native = seen.oracle.expected(one.case).native
-        if any(to_bytes(output) != to_bytes(own) for output, own in zip(one.outputs, native, strict=True)):
+        if not all(_same_bits(output, own) for output, own in zip(one.outputs, native, strict=True)):
             return "within budget"
     return "bitwise"
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    if one.dtype != other.dtype:
+        return False
+    if not one.is_floating_point():
+        return to_bytes(one) == to_bytes(other)
+    return to_bytes(one.where(~one.isnan(), torch.nan)) == to_bytes(other.where(~other.isnan(), torch.nan))
