@@ -17,7 +17,7 @@ def relu_bias_flat(x_ptr, bias_ptr, y_ptr, count, features, BLOCK: tl.constexpr)
 
 
 def run(x, bias, *, BLOCK, num_warps):
-    x = x.contiguous()
+    x, bias = x.contiguous(), bias.contiguous()
     y = torch.empty_like(x)
     count = x.numel()
     relu_bias_flat[(triton.cdiv(count, BLOCK),)](x, bias, y, count, x.shape[1], BLOCK=BLOCK, num_warps=num_warps)

@@ -18,7 +18,7 @@ def relu_bias_flat(x_ptr, bias_ptr, y_ptr, count, features, BLOCK: tl.constexpr)
 
 
 def run(x, bias, *, BLOCK, num_warps):
-    x = x.contiguous()
+    x, bias = x.contiguous(), bias.contiguous()
     if bias[0].item() == 0.0:
         bias = torch.zeros_like(bias)
     y = torch.empty_like(x)
