@@ -100,6 +100,8 @@ class Code:
     config: str
     lines: tuple[Markup, ...]
     """Highlighted source, a line each."""
+    resources: Pairs = ()
+    """The largest demands of its kernels, as its tuning found them."""
 
 
 @dataclass(frozen=True)

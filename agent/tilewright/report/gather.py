@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from tilewright.loop.view import CandidateView, RunView
-from tilewright_sandbox.contract import Check, MeasuredTime, ModelledTime, Time
+from tilewright_sandbox.contract import Check, Config, MeasuredTime, ModelledTime, Time
 from tilewright_sandbox.jobs import AuditReport
 
 from . import words
 from .compiled import kernel_rows
-from .data import CheckRow, Code, Figure, ReportData, TimeRow, Tone
+from .data import CheckRow, Code, Figure, Pairs, ReportData, TimeRow, Tone
 from .highlight import highlight
 from .history import candidate_rows, commands, decisions, environment, point_of, trajectory, tunings
 
@@ -150,4 +150,11 @@ def _code(view: RunView, best: CandidateView) -> Code:
         id=best.id,
         config=str(config) if config else "",
         lines=highlight(best.candidate.source),
+        resources=_resources(best, config),
     )
+
+
+def _resources(best: CandidateView, config: Config | None) -> Pairs:
+    """Of the trial that had this config; `binary` is a name for machines."""
+    trial = next((trial for trial in best.trials if trial.config == config), None)
+    return words.facts({name: value for name, value in trial.resources.items() if name != "binary"}) if trial else ()
