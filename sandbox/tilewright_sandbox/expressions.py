@@ -17,6 +17,8 @@ from typing import Any, Literal
 from .contract import Config, ConfigValue
 
 MAX_CHARACTERS = 1000
+MAX_DEPTH = 64
+"""Levels of nesting, so that no condition exhausts the interpreter's stack."""
 MAX_BITS = 63
 SMALLEST_VIOLATION = 1e-6
 ALLOWED = "names, numbers, strings, and/or/not, comparisons, + - * / // % **, min, max, abs, cdiv, next_power_of_2"
@@ -70,8 +72,8 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], int, int]] = {
     "min": (min, 2, 16), "max": (max, 2, 16), "abs": (abs, 1, 1),
     "cdiv": (cdiv, 2, 2), "next_power_of_2": (next_power_of_2, 1, 1),
 }  # fmt: skip
-_CANNOT_EVALUATE = (ArithmeticError, TypeError)
-"""Division by zero, a number out of bounds, a comparison of text with a number."""
+_CANNOT_EVALUATE = (ArithmeticError, TypeError, ValueError)
+"""Division by zero, a number out of bounds, arithmetic on text, the integer next to a NaN."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,10 @@ class Where:
         if self.holds(config, axes):
             return 0.0
         try:
-            return max(self._excess({**axes, **config.root}), SMALLEST_VIOLATION)
+            excess = self._excess({**axes, **config.root})
         except _CANNOT_EVALUATE:
             return 1.0
+        return max(excess, SMALLEST_VIOLATION) if math.isfinite(excess) else 1.0
 
     def check_kinds(self, kinds: Mapping[str, Kind]) -> None:
         """WhereError if a name has no kind, operands do not fit their operator, or the result is not true or false."""
@@ -120,6 +123,8 @@ def compile_where(text: str) -> Where:
         raise WhereError(f"a condition of {len(text)} characters; {MAX_CHARACTERS} are allowed, so split it")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
+        if _depth(tree) > MAX_DEPTH:
+            raise WhereError(f"a condition nests more than {MAX_DEPTH} levels deep; write it flatter or split it")
         names = frozenset(_names(tree))
         return Where(text, names, _bool_value(tree), _excess(tree, False), tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -138,6 +143,15 @@ def evaluate_extent(extent: int | str, axes: Mapping[str, int]) -> int:
         raise WhereError(f"the extent {extent!r} has no value for {dict(axes)}") from error
 
 
+def _depth(tree: ast.expr) -> int:
+    level: list[ast.AST] = [tree]
+    depth = 0
+    while level:
+        depth += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    return depth
+
+
 def _names(tree: ast.expr) -> Iterator[str]:
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)
@@ -148,6 +162,8 @@ def _names(tree: ast.expr) -> Iterator[str]:
 
 def _bounded(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
+        if any(isinstance(argument, str) for argument in arguments):
+            raise TypeError("arithmetic takes numbers")
         result = function(*arguments)
         if isinstance(result, int) and result.bit_length() > MAX_BITS:
             raise OverflowError("integer is out of 64 bits")

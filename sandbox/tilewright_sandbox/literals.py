@@ -73,14 +73,21 @@ def _choices(name: str, node: ast.expr) -> tuple[ConfigValue, ...]:
     return choices
 
 
+def _shown(node: ast.expr) -> str:
+    """The expression as a message quotes it."""
+    try:
+        text = ast.unparse(node)
+    except RecursionError:
+        return "a deeply nested expression"
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
 def _scalar(what: str, node: ast.expr, code: str) -> ConfigValue:
     mend = "Use a literal int, float, bool or str: candidates are read, not executed."
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        text = ast.unparse(node)
-        short = text if len(text) <= 60 else f"{text[:60]}…"
-        raise Defect(code, node.lineno, f"{what} holds `{short}`, which is not a literal", mend) from error
+        raise Defect(code, node.lineno, f"{what} holds `{_shown(node)}`, which is not a literal", mend) from error
     if not isinstance(value, bool | int | float | str):
         raise Defect(code, node.lineno, f"{what} holds a {type(value).__name__}", mend)
     out_of_range = isinstance(value, int) and value.bit_length() > MAX_BITS
@@ -110,7 +117,7 @@ def _trial(node: ast.Dict, space: Space) -> Config:
     for key, value in zip(node.keys, node.values, strict=True):
         name = key.value if isinstance(key, ast.Constant) else None
         if not isinstance(name, str) or name not in space:
-            shown = ast.unparse(key) if key else "**"
+            shown = _shown(key) if key else "**"
             raise Defect(
                 "trial_unknown_name", value.lineno, f"TRIALS names {shown}, which SPACE does not have",
                 f"Names of SPACE are {', '.join(space) or 'none'}.",

@@ -147,6 +147,23 @@ def test_bytes_that_are_no_source(source: str | bytes, code: str, place: str) ->
     assert answer.message.startswith(place)
 
 
+@pytest.mark.parametrize("depth", [100, 900, 2_000, 20_000])
+@pytest.mark.parametrize(
+    "literals",
+    [
+        'SPACE = {{"BLOCK": [1, {}]}}',
+        'SPACE = {{"BLOCK": [1, 2]}}\nTRIALS = [{{"BLOCK": {}}}]',
+        'SPACE = {{"BLOCK": [1, 2]}}\nTRIALS = [{{{}: 1}}]',
+        'SPACE = {{"BLOCK": [1, 2]}}\nWHERE = [{}]',
+        'SPACE = {{"BLOCK": [1, 2]}}\nWHERE = ["{} < BLOCK"]',
+    ],
+)
+def test_depth_exhausts_no_stack(literals: str, depth: int) -> None:
+    kernel = "import triton\n@triton.jit\ndef k(): pass\ndef run(x, scale, *, BLOCK): return x\n"
+    answer = rejection(kernel + literals.format("-" * depth + "x"))
+    assert len(answer.message) < 400
+
+
 def test_nothing_of_the_source_is_executed(tmp_path: Path) -> None:
     witness = tmp_path / "ran"
     for trap in (f"open({str(witness)!r}, 'w')", f"SPACE = [open({str(witness)!r}, 'w')]"):
