@@ -94,7 +94,9 @@ class BubblewrapBox:
         try:
             version = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10).stdout.strip()
             command = bubblewrap_argv(["/bin/sh", "-c", PROBE, "probe", str(PACKAGE)], program)
-            tried = subprocess.run(command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+            tried = subprocess.run(  # in a session of its own: Ctrl-C at the terminal is the agent's, not the probe's
+                command, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL, start_new_session=True
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             return self._unusable(f"bwrap does not run: {error}", INSTALL)
         if tried.returncode in PROBE_FAILURES:
