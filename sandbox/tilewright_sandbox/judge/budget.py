@@ -31,7 +31,7 @@ class Thresholds:
 
 @cache
 def thresholds() -> Thresholds:
-    stored = json.loads(files(__package__).joinpath("budget.json").read_text())
+    stored = json.loads(files("tilewright_sandbox.judge").joinpath("budget.json").read_text())
     return Thresholds(stored["element_mean_zero"], stored["element_otherwise"], stored["norm"], stored["roundings"])
 
 

@@ -10,7 +10,7 @@ from ..contract import Dim
 
 
 def describe_pattern(wrong: Tensor, shape: tuple[Dim, ...]) -> str:
-    """For example `every element`, `last 3 of 61 along cols`, `index 0 along rows; every 2nd of 61 from 1 along cols`."""
+    """For example `every element`, `last 3 of 61 along cols`, `index 0 along rows; every 2nd of 61 from 1 along x`."""
     if bool(wrong.all()):
         return "every element"
     parts = []
