@@ -36,6 +36,9 @@ y = {{ shape = ["rows", "cols"], dtype = "float32" }}
 [[workloads]]
 role = "tune"
 axes = {{ rows = 256, cols = 512 }}
+[[workloads]]
+role = "bench"
+axes = {{ rows = 512, cols = 1024 }}
 """
 
 

@@ -43,8 +43,9 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Exit as ended:
         return int(ended.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("interrupted\n")
-        return INTERRUPTED
+        return fail(
+            "interrupted", "stopped at once", "`tilewright runs` shows what to resume", INTERRUPTED, as_json=as_json
+        )
     except BrokenPipeError:
         sys.stderr.close()
         return OK

@@ -11,7 +11,7 @@ from .output import INTERRUPTED, OK, REJECTED, USAGE, CommandError, Json, finish
 from .specs import read_spec
 
 if TYPE_CHECKING:
-    from tilewright.loop.events import Limits
+    from tilewright.loop.events import AnyEvent, Limits
     from tilewright.loop.view import RunView
 
 EXIT = {"verified": OK, "no_win": OK, "exhausted": REJECTED, "refused": USAGE, "stopped": INTERRUPTED}
@@ -112,10 +112,16 @@ def work(
     """Drive the run with progress on stderr, and end with its outcome."""
     from tilewright.loop.runner import Watcher, drive
 
+    from .interrupt import Interrupts
     from .progress import Progress
 
-    with Progress(run_path) as progress:
-        watcher = Watcher(on_event=progress.on_event, on_step=progress.on_step)
+    with Progress(run_path) as progress, Interrupts(progress.on_step) as interrupts:
+
+        def on_event(event: AnyEvent, view: RunView) -> None:
+            interrupts.on_event(event)
+            progress.on_event(event, view)
+
+        watcher = Watcher(on_event=on_event, on_step=progress.on_step, stop_asked=interrupts.asked)
         view = drive(run_path, watcher=watcher, limits=limits, decision=decision, fresh=fresh)
     unfinished = view.stopped is not None and view.published is None
     if unfinished:

@@ -6,13 +6,11 @@ import contextlib
 import importlib.metadata
 import os
 import platform
-import signal
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from tilewright.judge import JudgeProcess
@@ -52,6 +50,8 @@ class Watcher:
 
     on_event: Callable[[ev.AnyEvent, RunView], None] = lambda event, view: None
     on_step: Callable[[str], None] = lambda text: None
+    stop_asked: Callable[[], bool] = lambda: False
+    """Asked between two steps; the run stops there, and `resume` goes on."""
 
 
 def versions() -> dict[str, str]:
@@ -120,25 +120,8 @@ def open_search(journal: Journal, view: RunView, judge: JudgeProcess, watcher: W
         target=TARGETS[view.run.target],
         on_event=watcher.on_event,
         announce=watcher.on_step,
+        stop_asked=watcher.stop_asked,
     )
-
-
-@contextlib.contextmanager
-def _interruptible(search: Search) -> Iterator[None]:
-    """The first Ctrl-C (or SIGTERM) stops between two steps, the second at once."""
-
-    def on_signal(number: int, frame: FrameType | None) -> None:
-        if search.stop_asked:
-            raise KeyboardInterrupt
-        search.stop_asked = True
-        search.announce("stopping after this step; Ctrl-C again stops at once")
-
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def drive(
@@ -164,14 +147,13 @@ def drive(
         search = open_search(journal, view, judge, watcher)
         if not fresh:
             search.record(ev.Resumed(torn_bytes=journal.torn_bytes, limits=limits))
-        with _interruptible(search):
-            try:
-                _invoke(search, decision)
-            except (StopRequested, KeyboardInterrupt):
-                search.record(ev.Stopped(reason="interrupted"))
-            except (SandboxUnavailable, SpecError) as error:
-                search.record(ev.Stopped(reason=str(error)))
-                raise
+        try:
+            _invoke(search, decision)
+        except (StopRequested, KeyboardInterrupt):
+            search.record(ev.Stopped(reason="interrupted"))
+        except (SandboxUnavailable, SpecError) as error:
+            search.record(ev.Stopped(reason=str(error)))
+            raise
         return view
 
 

@@ -38,7 +38,7 @@ class Search:
     judge: JudgeProcess
     proposers: Sequence[Proposer]
     target: Target
-    stop_asked: bool = False
+    stop_asked: Callable[[], bool] = lambda: False
     on_event: Callable[[AnyEvent, RunView], None] = field(default=lambda event, view: None)
     """Told of every event, with the view that has taken it in."""
     announce: Callable[[str], None] = field(default=lambda text: None)
@@ -76,7 +76,7 @@ class Search:
 
     def step(self, text: str) -> None:
         """Say what comes next; StopRequested where it should not."""
-        if self.stop_asked:
+        if self.stop_asked():
             raise StopRequested
         self.announce(text)
 
