@@ -157,4 +157,9 @@ def _code(view: RunView, best: CandidateView) -> Code:
 def _resources(best: CandidateView, config: Config | None) -> Pairs:
     """Of the trial that had this config; `binary` is a name for machines."""
     trial = next((trial for trial in best.trials if trial.config == config), None)
-    return words.facts({name: value for name, value in trial.resources.items() if name != "binary"}) if trial else ()
+    if trial is None:
+        return ()
+    resources = {name: value for name, value in trial.resources.items() if name not in ("binary", "occupancy")}
+    occupancy = trial.resources.get("occupancy")
+    lowest = (("occupancy", f"{occupancy:.0%}"),) if isinstance(occupancy, int | float) else ()
+    return (*words.facts(resources), *lowest)

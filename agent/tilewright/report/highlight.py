@@ -12,4 +12,4 @@ def highlight(source: str) -> tuple[Markup, ...]:
     """Escaped and highlighted lines of the source, without its last newline."""
     formatter = HtmlFormatter(nowrap=True)
     marked = pygments_highlight(source, PythonLexer(stripnl=False, ensurenl=True), formatter)
-    return tuple(Markup(line) for line in marked.rstrip("\n").split("\n"))
+    return tuple(Markup(line) for line in marked.removesuffix("\n").split("\n"))

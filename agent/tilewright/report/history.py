@@ -61,7 +61,10 @@ def _candidate_row(view: RunView, number: int, candidate: CandidateView) -> Cand
 
 
 def trajectory(view: RunView) -> Markup | None:
-    """Modelled time of each candidate, and the best verified one so far. None where nothing was built."""
+    """Modelled time of each candidate, and the best verified one so far. None where nothing was built.
+
+    What was rejected is a cross: its time means nothing, and would set the scale.
+    """
     points, best, lowest = [], [], None
     for number, candidate in enumerate(view.candidates.values(), 1):
         value_us = point_of(view, candidate)[1]
@@ -69,9 +72,8 @@ def trajectory(view: RunView) -> Markup | None:
             lowest = value_us if lowest is None else min(lowest, value_us)
         style = "bad" if candidate.rejected else "good" if candidate.verified else "plain"
         name = candidate.candidate.title or candidate.id
-        points.append(
-            Point(value_us, style, f"{number}. {name}: {candidate.state}, {words.microseconds(value_us)} modelled")
-        )
+        label = f"{number}. {name}: {candidate.state}, {words.microseconds(value_us)} modelled"
+        points.append(Point(None if candidate.rejected else value_us, style, label))
         best.append(lowest)
     if all(point.value_us is None for point in points):
         return None
