@@ -16,6 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from .. import wire
 from ..contract import Record, SandboxUnavailable
 from ..jobs import AuditRequest, Judged, JudgeError, JudgeRequest, TraceRequest
+from ..lifetime import end_with_parent
 from ..spec import SpecError, load_spec
 
 _REQUEST: TypeAdapter[AuditRequest | TraceRequest | JudgeRequest] = TypeAdapter(
@@ -77,6 +78,7 @@ def serve(frames_in: BinaryIO, frames_out: BinaryIO) -> int:
 
 
 def main() -> int:
+    end_with_parent()
     frames_in, frames_out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
