@@ -119,6 +119,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(runs: Path, presses: int) ->
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     wait_for(runs, "proposed", process)
+    time.sleep(1.0)  # now it builds
     begun = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the whole group
     if presses == 2:

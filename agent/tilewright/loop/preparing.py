@@ -56,7 +56,7 @@ def _trace(search: Search, path: str) -> ev.Traced:
     """A reference that cannot be traced is no error: proposers that need no graph may still know what to do."""
     reply = search.judge.request(TraceRequest(spec_path=path))
     if isinstance(reply, JudgeError) and reply.cause != "machine":
-        return ev.Traced(message=reply.message)
+        return ev.Traced(message=reply.message.removeprefix(f"{path}: "))
     return ev.Traced(graph=judge_answer(reply, OpGraph))
 
 
