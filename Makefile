@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: setup demo test check format clean
+.PHONY: setup bubblewrap chromium demo test check format clean
 
 setup: .venv/ready bubblewrap
 
@@ -25,6 +25,12 @@ bubblewrap:
 	  && apt-get update -qq && apt-get install -y -qq bubblewrap >/dev/null; } \
 	  || echo "bubblewrap is not installed: only built-in candidates will run (apt-get install bubblewrap)"
 
+# The browser in which the tests look at report.html. Without it they are skipped, and say so.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+	  || echo "chromium is not installed: report.html is not tested in a browser (apt-get install chromium)"
+
 demo: setup
 	$(BIN)/tilewright optimize specs/softmax
 
@@ -35,7 +41,7 @@ check: .venv/dev
 	$(BIN)/mypy -p tilewright -p tilewright_sandbox
 	$(BIN)/pyright
 
-test: setup check
+test: setup chromium check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 format: .venv/dev
