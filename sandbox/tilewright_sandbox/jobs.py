@@ -92,6 +92,8 @@ class Interpreted(Record):
     launches: tuple[str, ...]
     """Kernel names in launch order."""
     aten: tuple[str, ...]
+    accesses: int = 0
+    """Loads, stores and atomics of all programs: what a run costs, the same on every machine."""
     seconds: float
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright_sandbox.contract import Axis, Config, Dtype, Spec, TensorInput, TensorOutput, Workload
-from tilewright_sandbox.judge.shapes import choose_shapes, long_shapes, predicted_s
+from tilewright_sandbox.judge.shapes import choose_shapes, long_shapes, predicted_accesses
 from tilewright_sandbox.judge.twins import MAX_ELEMENTS, base_shape, elements, nearest, twin_dtypes
 
 
@@ -111,5 +111,5 @@ def test_twins_are_never_bfloat16_and_float64_is_not_narrowed() -> None:
 
 def test_time_is_predicted_from_the_run_that_bounds_it_best() -> None:
     measured = [({"rows": 5, "cols": 61}, 0.05), ({"rows": 3, "cols": 263}, 0.04)]
-    assert predicted_s({"rows": 3, "cols": 2630}, measured) == 0.4
-    assert predicted_s({"rows": 50, "cols": 10}, measured) == 0.5
+    assert predicted_accesses({"rows": 3, "cols": 2630}, measured) == 0.4
+    assert predicted_accesses({"rows": 50, "cols": 10}, measured) == 0.5

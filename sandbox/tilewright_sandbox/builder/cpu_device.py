@@ -28,6 +28,8 @@ class LaunchLog:
         self.arenas = arenas
         self.launches: list[str] = []
         self.aten: list[str] = []
+        self.accesses = 0
+        """Loads, stores and atomics so far, of all programs."""
         self.own = False
 
     @contextmanager

@@ -140,7 +140,12 @@ def _answer(
     for arena in log.arenas.all:
         blobs[f"margin:{arena.name}"] = arena.margin()
     reply = Interpreted(
-        outputs=tuple(arrays), aliases=aliases, launches=tuple(log.launches), aten=tuple(log.aten), seconds=seconds
+        outputs=tuple(arrays),
+        aliases=aliases,
+        launches=tuple(log.launches),
+        aten=tuple(log.aten),
+        accesses=log.accesses,
+        seconds=seconds,
     )
     return reply, blobs
 

@@ -47,6 +47,7 @@ def _check(verb: str, pointers: Any, mask: Any = None) -> None:
     log = _Current.log
     if log is None:
         return
+    log.accesses += 1
     addresses = np.asarray(pointers.data)
     if mask is not None:
         active = np.broadcast_to(np.asarray(mask.data, dtype=bool), addresses.shape)

@@ -65,11 +65,11 @@ def layout_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
     return [Case("shapes", workload, dtypes, layout=layout) for layout in spec.accept.layouts if layout != "contiguous"]
 
 
-def shape_cases(spec: Spec, workloads: Iterable[Workload]) -> list[Case]:
-    """Twins alternate; every third shape runs a second time with other poison."""
+def shape_cases(spec: Spec, workloads: Iterable[Workload], start: int = 0) -> list[Case]:
+    """Twins alternate; every third shape runs a second time with other poison. `start`: how many shapes came before."""
     twins = twin_dtypes(spec)
     cases: list[Case] = []
-    for i, workload in enumerate(workloads):
+    for i, workload in enumerate(workloads, start):
         first = Case("shapes", workload, twins[i % len(twins)])
         cases.append(first)
         if i % 3 == 0:

@@ -31,7 +31,7 @@ class Shapes:
     first: tuple[Workload, ...]
     """Hidden draws, the least shape, and one long along each axis: run always."""
     blocks: tuple[Workload, ...]
-    """Extents about the config's blocks: run in the order of their cost, while time lasts."""
+    """Extents about the config's blocks: run in the order of their cost, up to a limit."""
     infeasible: int
     """Shapes that were wanted and that WHERE excludes."""
     domain_share: float
@@ -42,13 +42,13 @@ def choose_shapes(
     spec: Spec, config: Config, feasible: Feasible, seed: bytes, quick: Feasible = lambda axes: True
 ) -> Shapes:
     """Every shape is feasible, inside the domain, and holds few enough elements for the interpreter. `quick` says
-    whether it runs the candidate there in passable time; a hidden shape is drawn again where it does not."""
+    whether the candidate makes few enough accesses there; a hidden shape is drawn again where it does not."""
     chance = random.Random(int.from_bytes(seed, "little"))
     seen: set[str] = set()
     infeasible = 0
 
     def admit(
-        role: Literal["hidden", "edge"], wanted: Iterable[dict[str, int]], most: int = UNLIMITED
+        role: Literal["hidden", "edge"], wanted: Iterable[dict[str, int]], quick: Feasible, most: int = UNLIMITED
     ) -> tuple[Workload, ...]:
         nonlocal infeasible
         admitted: list[Workload] = []
@@ -66,17 +66,16 @@ def choose_shapes(
                 admitted.append(workload)
         return tuple(admitted)
 
-    first = (*admit("edge", _edges(spec)), *admit("hidden", _hidden(spec, chance), HIDDEN))
-    blocks = admit("edge", _about_blocks(spec, config))
+    first = (*admit("edge", _edges(spec), quick), *admit("hidden", _hidden(spec, chance), quick, HIDDEN))
+    blocks = admit("edge", _about_blocks(spec, config), lambda axes: True)
     return Shapes(first, blocks, infeasible, _domain_share(spec, feasible, chance))
 
 
-def predicted_s(axes: Mapping[str, int], measured: Iterable[tuple[Mapping[str, int], float]]) -> float:
-    """Seconds of a run at a shape, from runs at others: time grows with each extent at most as fast as the extent. The
-    least of the predictions holds."""
-    return min(
-        (seconds * math.prod(max(1.0, axes[n] / other[n]) for n in axes) for other, seconds in measured), default=0.0
-    )
+def predicted_accesses(axes: Mapping[str, int], counted: Iterable[tuple[Mapping[str, int], int]]) -> float:
+    """At most how many loads and stores a run at a shape makes, from runs at others: the count grows with each extent
+    no faster than the extent. The least of the predictions holds. Counts, not seconds: a verdict on a busy machine
+    must look at the same shapes as on an idle one."""
+    return min((count * math.prod(max(1.0, axes[n] / other[n]) for n in axes) for other, count in counted), default=0.0)
 
 
 def _hidden(spec: Spec, chance: random.Random) -> Iterator[dict[str, int]]:

@@ -34,16 +34,16 @@ from .observe import Observations, Observer, Stopped, read_ttir, to_bytes
 from .oracle import Oracle
 from .plan_cases import lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
 from .reference import Reference
-from .shapes import choose_shapes, long_shapes, predicted_s
+from .shapes import choose_shapes, long_shapes, predicted_accesses
 from .twins import Feasible, base_shape
 
 SCREENED: tuple[CheckName, ...] = ("structure", "memory", "determinism", "budget", "ir")
 LATTICE_LONG = 263
-LATTICE_SHAPE_S = 0.5
-"""Of predicted interpreter time, a shape."""
-SHAPE_S = 2.0
-BLOCK_SHAPES_S = 3.0
-"""Of predicted interpreter time, in all."""
+LATTICE_ACCESSES = 400
+"""Loads and stores of one shape, predicted; the interpreter makes about a thousand a second."""
+SHAPE_ACCESSES = 1500
+BLOCK_SHAPES_ACCESSES = 3000
+"""In all."""
 
 
 def judge(request: JudgeRequest, folder: SpecFolder) -> Rejected | Measured:
@@ -120,7 +120,7 @@ def _observe_rest(
         seen.notes["transforms_excluded"] = ", ".join(excluded)
     seen.observed += observer.run([*lattice_cases(spec, seen.oracle.reference, _lattice_shapes(seen, base, feasible))])
     seen.observed += observer.run(cases)
-    chosen = choose_shapes(spec, request.config, feasible, seed, _quick(seen, SHAPE_S))
+    chosen = choose_shapes(spec, request.config, feasible, seed, _quick(seen, SHAPE_ACCESSES))
     seen.observed += observer.run([*layout_cases(spec, base), *shape_cases(spec, chosen.first)])
     left_out = _observe_blocks(seen, observer, chosen.blocks)
     seen.notes |= {
@@ -131,26 +131,33 @@ def _observe_rest(
 
 def _lattice_shapes(seen: Observations, base: Mapping[str, int], feasible: Feasible) -> list[Mapping[str, int]]:
     """The base, and shapes long along one axis."""
-    return [base, *long_shapes(seen.spec, feasible, _quick(seen, LATTICE_SHAPE_S), LATTICE_LONG)]
+    return [base, *long_shapes(seen.spec, feasible, _quick(seen, LATTICE_ACCESSES), LATTICE_LONG)]
 
 
-def _quick(seen: Observations, within_s: float) -> Feasible:
-    """Whether a run at a shape is predicted, from the runs so far, to end in time."""
-    measured = [(one.case.workload.axes, one.reply.seconds) for one in seen.observed]
-    return lambda axes: predicted_s(axes, measured) <= within_s
+def _counted(seen: Observations) -> list[tuple[Mapping[str, int], int]]:
+    return [(one.case.workload.axes, one.reply.accesses) for one in seen.observed]
+
+
+def _quick(seen: Observations, accesses: int) -> Feasible:
+    """Whether a run at a shape is predicted, from the runs so far, to make no more loads and stores than that."""
+    counted = _counted(seen)
+    return lambda axes: predicted_accesses(axes, counted) <= accesses
 
 
 def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Workload, ...]) -> int:
-    """Run shapes about the config's blocks, the cheapest first; how many were left out."""
-    measured = [(one.case.workload.axes, one.reply.seconds) for one in seen.observed]
-    predicted = {workload.label: predicted_s(workload.axes, measured) for workload in workloads}
-    spent_s, affordable = 0.0, []
-    for workload in sorted(workloads, key=lambda one: predicted[one.label]):
-        spent_s += predicted[workload.label]
-        if spent_s <= BLOCK_SHAPES_S:
-            affordable.append(workload)
-    seen.observed += observer.run(shape_cases(seen.spec, affordable))
-    return len(workloads) - len(affordable)
+    """Run shapes about the config's blocks, the cheapest first, each prediction made from all runs before it; how many
+    were left out."""
+    left, spent = list(workloads), 0
+    while left:
+        counted = _counted(seen)
+        cheapest = min(left, key=lambda workload: predicted_accesses(workload.axes, counted))
+        if spent + predicted_accesses(cheapest.axes, counted) > BLOCK_SHAPES_ACCESSES:
+            break
+        left.remove(cheapest)
+        observed = observer.run(shape_cases(seen.spec, [cheapest], len(workloads) - len(left)))
+        spent += sum(one.reply.accesses for one in observed)
+        seen.observed += observed
+    return len(left)
 
 
 def apply_checks(seen: Observations, names: tuple[CheckName, ...]) -> tuple[Check, ...]:
