@@ -90,7 +90,7 @@ def _figures(view: RunView) -> tuple[Figure, ...]:
     figures = []
     if view.speedup:
         low, mid, high = (words.times(ratio) for ratio in view.speedup)
-        figures.append(Figure("measured speed-up", mid, f"95 % interval {low} to {high}"))
+        figures.append(Figure("measured speed-up", mid, f"95% interval {low} to {high}"))
     if point and point.modelled_us:
         figures.append(Figure("modelled time", words.microseconds(point.modelled_us), "weighted geometric mean"))
     if view.preflight:
