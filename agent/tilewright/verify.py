@@ -62,7 +62,7 @@ def write_blobs(folder: Path, blobs: Mapping[str, bytes]) -> None:
 def build_plans(
     session: Session, spec: Spec, candidate: Candidate, config: Config, target: str, blobs_path: Path
 ) -> tuple[Plan, ...] | Rejected:
-    """Compiled Plans of every tune and bench workload, their binaries in `blobs_path`; or why there are none."""
+    """Compiled Plans of every tune and bench workload, stored in `blobs_path` with their binaries; or why not."""
     jobs = tuple(BuildJob(config=config, workload=workload) for workload in spec.with_role("tune", "bench"))
     request = BuildRequest(
         source=candidate.source, spec=spec, jobs=jobs, target=target, compile_timeout_s=COMPILE_TIMEOUT_S
@@ -73,7 +73,7 @@ def build_plans(
         if isinstance(outcome, NotBuilt):
             return outcome.rejected.model_copy(update={"box": session.label})
         plans.append(outcome.plan)
-    write_blobs(blobs_path, blobs)
+    write_blobs(blobs_path, {**blobs, **{plan.sha256: plan.canonical() for plan in plans}})
     return tuple(plans)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tilewright.judge import JudgeProcess
 from tilewright.verify import open_builder, verify
 from tilewright_sandbox.candidate import parse_candidate
-from tilewright_sandbox.contract import Candidate, Config, Measured, Rejected, SandboxUnavailable
+from tilewright_sandbox.contract import Candidate, Config, Measured, Plan, Rejected, SandboxUnavailable
 from tilewright_sandbox.spec import SpecError, find_spec, load_spec
 
 SOFTMAX = load_spec(find_spec("softmax", Path(__file__).parents[2]))
@@ -47,6 +47,10 @@ def test_a_right_kernel_is_measured_and_its_seed_repeats_the_verdict(judge: Judg
     assert (verdicts[0].seed, verdicts[0].target) == (SEED, "sm_90")
     assert verdicts[0].evidence == "interpreter + compiled for sm_90"
     assert len(verdicts[0].plans) == len(SOFTMAX.spec.with_role("tune", "bench"))
+    for sha256 in verdicts[0].plans:
+        plan = Plan.model_validate_json((tmp_path / sha256).read_bytes())
+        assert plan.sha256 == sha256
+        assert all((tmp_path / kernel.cubin_sha256).is_file() for kernel in plan.kernels)
 
 
 def test_a_wrong_kernel_is_rejected_with_its_box(judge: JudgeProcess, tmp_path: Path) -> None:

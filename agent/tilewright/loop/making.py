@@ -55,7 +55,6 @@ def _build_first(search: Search, view: CandidateView) -> ev.Built | ev.JudgedEve
         return ev.JudgedEvent(
             round=view.round, candidate_id=candidate.id, config=config, depth="build", verdict=plans, seconds=seconds
         )
-    search.store_blobs({plan.sha256: plan.canonical() for plan in plans})
     times, modelled_us = times_of(search, plans)
     return ev.Built(
         round=view.round,

@@ -80,12 +80,6 @@ class Search:
             raise StopRequested
         self.announce(text)
 
-    def store_blobs(self, blobs: dict[str, bytes]) -> None:
-        for sha256, data in blobs.items():
-            path = self.blobs_path / sha256
-            if not path.exists():
-                run_folder.write_atomically(path, data)
-
     def store_source(self, candidate: Candidate) -> Path:
         path = self.path / run_folder.CANDIDATES / f"{candidate.id}.py"
         if not path.exists():
