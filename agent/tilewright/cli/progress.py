@@ -74,7 +74,7 @@ class Progress:
 def spend_line(view: RunView) -> str:
     best = view.best_compared
     rounds = f"{view.round}/{view.limits.rounds}" if view.limits.rounds else str(view.round)
-    minutes = f"{view.wall_s / 60:.1f}" + (f"/{view.limits.wall_s / 60:.0f}" if view.limits.wall_s else "")
+    minutes = f"{view.wall_s / 60:.1f}" + (f"/{view.limits.wall_s / 60:.3g}" if view.limits.wall_s else "")
     usd = f" · {view.usd:.2f} USD" if view.limits.usd is not None or view.usd else ""
     found = f"best so far: {modelled(best.modelled_us)}, verified" if best else "no verified kernel yet"
     return f"{found} · round {rounds} · {minutes} min{usd}"
