@@ -10,9 +10,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
-from tilewright_sandbox.targets import TARGETS
-
 from tilewright_sandbox.boxes import probe_all
+from tilewright_sandbox.targets import TARGETS
 
 MIN_PYTHON = (3, 11)
 DEFAULT_TARGET = "sm_90"
