@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -69,3 +73,21 @@ def test_names() -> None:
         choose("chroot", trusted=True)
     assert all(is_trusted(name) for name in ("templates", "inductor"))
     assert not any(is_trusted(name) for name in ("person", "llm:any", "inbox", "template", ""))
+
+
+@needs_bubblewrap
+def test_python_and_package_below_tmp_are_seen_in_the_box(tmp_path: Path) -> None:
+    """The box's own /tmp must not hide an installation that lies below the host's."""
+    place = Path("/tmp") / tmp_path.relative_to(tmp_path.anchor).name / "installed"
+    venv.create(place, symlinks=True)
+    try:
+        paths = [entry for entry in sys.path if entry] + [str(PACKAGE.parent)]
+        program = (
+            f"import sys; sys.path[:0] = {paths!r}; import subprocess\n"
+            "from tilewright_sandbox.boxes.bubblewrap import bubblewrap_argv\n"
+            "look = ['/bin/sh', '-c', 'test -x \"$0\" && : > /tmp/mine', sys.executable]\n"
+            "sys.exit(subprocess.run(bubblewrap_argv(look)).returncode)"
+        )
+        assert subprocess.run([place / "bin" / "python", "-c", program], check=False).returncode == 0
+    finally:
+        shutil.rmtree(place.parent)

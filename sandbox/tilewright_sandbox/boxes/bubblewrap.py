@@ -71,9 +71,11 @@ def bubblewrap_argv(command: list[str], program: str = "bwrap") -> list[str]:
     """`command` inside the box. Only /tmp and /dev/shm can be written; both are memory, bounded, and private."""
     environment = worker_environment("/tmp") | {"TILEWRIGHT_MAX_PROCESSES": str(MAX_PROCESSES)}
     argv = [program, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
-    argv += ["--clearenv", "--cap-drop", "ALL", "--hostname", "box", *_read_only_binds()]
+    argv += ["--clearenv", "--cap-drop", "ALL", "--hostname", "box"]
+    # before the binds: Python or this package may be installed somewhere below /tmp
+    argv += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", *_read_only_binds()]
     argv += ["--proc", "/proc", "--dev", "/dev", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm"]
-    argv += ["--size", str(TMP_BYTES), "--tmpfs", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/"]
+    argv += ["--remount-ro", "/dev", "--remount-ro", "/"]
     for name, value in environment.items():
         argv += ["--setenv", name, value]
     return [*argv, "--chdir", "/tmp", "--", *command]
