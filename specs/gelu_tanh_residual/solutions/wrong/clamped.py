@@ -1,4 +1,4 @@
-# rejected at memory: the result is also written over residual, an input
+# rejected at transforms: x is clamped to 60 so that nothing can overflow: larger activations are cut
 import torch
 import triton
 import triton.language as tl
@@ -20,9 +20,8 @@ def gelu_residual_flat(x_ptr, residual_ptr, y_ptr, count, BLOCK: tl.constexpr):
     inside = index < count
     x = tl.load(x_ptr + index, mask=inside).to(tl.float32)
     residual = tl.load(residual_ptr + index, mask=inside).to(tl.float32)
-    y = gelu_tanh(x) + residual
+    y = gelu_tanh(tl.minimum(x, 60.0)) + residual
     tl.store(y_ptr + index, y.to(y_ptr.dtype.element_ty), mask=inside)
-    tl.store(residual_ptr + index, y.to(residual_ptr.dtype.element_ty), mask=inside)
 
 
 def run(x, residual, *, BLOCK, num_warps):
