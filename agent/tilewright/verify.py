@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Literal
 
 from tilewright_sandbox.boxes import Session, choose, client, is_trusted
-from tilewright_sandbox.contract import Candidate, Config, Measured, Plan, Rejected, SandboxUnavailable, Spec
+from tilewright_sandbox.contract import Candidate, Config, Measured, Plan, Rejected, Spec
 from tilewright_sandbox.expressions import compile_where
-from tilewright_sandbox.jobs import BuildJob, BuildRequest, Judged, JudgeError, JudgeRequest, NotBuilt
-from tilewright_sandbox.spec import SpecError, SpecFolder
+from tilewright_sandbox.jobs import BuildJob, BuildRequest, Judged, JudgeRequest, NotBuilt
+from tilewright_sandbox.spec import SpecFolder
 
 from .judge import JudgeProcess
 
@@ -119,18 +119,7 @@ def verify(
         spec_path=str(folder.path.resolve()), source=candidate.source, proposer=candidate.proposer, config=config,
         plans=plans, blobs_path=str(blobs_path.resolve()), target=target, box=label.split()[0], seed=seed, depth=depth,
     )  # fmt: skip
-    return _verdict(judge, request, label)
-
-
-def _verdict(judge: JudgeProcess, request: JudgeRequest, label: str) -> Rejected | Measured:
-    reply = judge.request(request)
-    if isinstance(reply, Judged):
-        return reply.verdict.model_copy(update={"box": label})
-    if isinstance(reply, JudgeError) and reply.cause == "spec":
-        raise SpecError(reply.message, fix=reply.fix)
-    if isinstance(reply, JudgeError):
-        raise SandboxUnavailable(reply.message, reply.fix)
-    raise SandboxUnavailable(f"the judge answered a judge request with {reply.kind}", "versions differ: install again")
+    return judge.ask(request, Judged).verdict.model_copy(update={"box": label})
 
 
 def _refused(candidate: Candidate, code: str, what: str) -> Rejected:

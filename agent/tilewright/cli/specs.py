@@ -48,13 +48,11 @@ def check(
 ) -> None:
     """Read a spec and audit its reference: is it worth searching? Exit 2 if not."""
     from tilewright.judge import JudgeProcess
-    from tilewright.loop.preparing import judge_answer
     from tilewright_sandbox.jobs import AuditReport, AuditRequest
 
     folder = read_spec(spec)
     with JudgeProcess() as judge:
-        reply = judge.request(AuditRequest(spec_path=str(folder.path), seed=seed))
-    report = judge_answer(reply, AuditReport)
+        report = judge.ask(AuditRequest(spec_path=str(folder.path), seed=seed), AuditReport)
     payload = {"spec": folder.spec.name, "sound": report.sound, **report.model_dump(mode="json")}
     finish(payload, lambda: _page(folder, report), as_json=json, code=OK if report.sound else USAGE)
 

@@ -12,7 +12,7 @@ from tilewright_sandbox.jobs import Judged, JudgeRequest
 from tilewright_sandbox.modelled import modelled_time
 
 from . import events as ev
-from .preparing import geometric_mean, judge_answer
+from .preparing import geometric_mean
 from .search import Search
 from .state import State
 from .view import CandidateView
@@ -92,7 +92,7 @@ def _screen(search: Search, view: CandidateView) -> ev.JudgedEvent:
         depth="screen",
     )
     begun = time.monotonic()
-    reply = judge_answer(search.judge.request(request), Judged)
+    reply = search.judge.ask(request, Judged)
     return ev.JudgedEvent(
         round=view.round,
         candidate_id=view.id,

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
 
-from tilewright_sandbox.contract import SandboxUnavailable
 from tilewright_sandbox.graph import OpGraph
-from tilewright_sandbox.jobs import AuditReport, AuditRequest, Judged, JudgeError, TraceRequest
+from tilewright_sandbox.jobs import AuditReport, AuditRequest, JudgeError, TraceRequest
 from tilewright_sandbox.modelled import roofline_us
-from tilewright_sandbox.spec import SpecError
 
 from . import events as ev
 from .search import Search
 from .state import State
-
-R = TypeVar("R", AuditReport, OpGraph, Judged)
-
-
-def judge_answer(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[R]) -> R:
-    """The answer that was asked for; SpecError or SandboxUnavailable as the judge says."""
-    if isinstance(reply, kind):
-        return reply
-    if isinstance(reply, JudgeError) and reply.cause == "spec":
-        raise SpecError(reply.message, fix=reply.fix)  # the message names file and line
-    if isinstance(reply, JudgeError):
-        raise SandboxUnavailable(f"the judge failed: {reply.message}", reply.fix)
-    raise SandboxUnavailable(f"the judge answered with {reply.kind}", "install tilewright again: versions differ")
 
 
 def geometric_mean(values: Sequence[tuple[float, float]]) -> float:
@@ -40,8 +24,8 @@ def preflight(search: Search, state: State) -> State:
     view, path = search.view, str(search.spec_folder.path)
     if view.audit is None:
         search.step("auditing the spec")
-        reply = search.judge.request(AuditRequest(spec_path=path, seed=view.run.seed))
-        search.record(ev.Audited(report=judge_answer(reply, AuditReport)))
+        report = search.judge.ask(AuditRequest(spec_path=path, seed=view.run.seed), AuditReport)
+        search.record(ev.Audited(report=report))
     if view.audit is not None and not view.audit.sound:
         return {**state, "over": True}
     if view.traced is None:
@@ -57,7 +41,7 @@ def _trace(search: Search, path: str) -> ev.Traced:
     reply = search.judge.request(TraceRequest(spec_path=path))
     if isinstance(reply, JudgeError) and reply.cause != "machine":
         return ev.Traced(message=reply.message.removeprefix(f"{path}: "))
-    return ev.Traced(graph=judge_answer(reply, OpGraph))
+    return ev.Traced(graph=search.judge.expect(reply, OpGraph))
 
 
 def _roofline(search: Search) -> ev.Preflight:

@@ -7,22 +7,20 @@ reply. The worker greets with one frame when its imports are done; it ends when 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import resource
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 from .. import wire
 from ..jobs import BuildRequest, InterpretRequest, JudgeError
+from ..lifetime import end_with_parent
 
 FILE_BYTES = 1 << 30
 MEMORY_FRACTION = 0.5
 """Of the machine's memory, for one worker's data: a candidate that asks for more fails alone."""
-_PR_SET_PDEATHSIG = 1
 Serve = Callable[[bytes, Mapping[str, bytes]], tuple[bytes, Mapping[str, bytes]]]
 
 
@@ -37,8 +35,7 @@ def _limit_resources() -> None:
             hard = resource.getrlimit(kind)[1]
             value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(kind, (value, value))
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
 
 
 def _take_streams() -> tuple[BinaryIO, BinaryIO]:

@@ -6,8 +6,6 @@ killed with its whole process group when it is late. Nothing is pickled: it answ
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import gc
 import io
 import os
@@ -23,8 +21,8 @@ from pathlib import Path
 from typing import Literal
 
 from .. import wire
+from ..lifetime import end_with_parent
 
-_PR_SET_PDEATHSIG = 1
 Answer = tuple[bytes, Mapping[str, bytes]]
 Task = Callable[[Path], Answer]
 """Runs in the child, in the folder it is given, and returns the body and the blobs of its frame."""
@@ -109,8 +107,7 @@ def _start(index: int, task: Task) -> _Child:
 def _enter(folder: Path, pipe: int) -> None:
     """Leave the parent's streams and files behind: only the pipe and a log stay open."""
     os.setsid()
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # a new group outlives a killed parent otherwise
+    end_with_parent()  # a new group outlives a killed parent otherwise
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
