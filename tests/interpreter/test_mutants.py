@@ -1,0 +1,98 @@
+"""Right solutions with one edit that changes their meaning: the judge must reject every one (tests/mutants/README.md).
+
+A third of them is judged in every run, all of them with TILEWRIGHT_ALL_MUTANTS=1.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tilewright.judge import JudgeProcess
+from tilewright_sandbox.candidate import parse_candidate
+from tilewright_sandbox.contract import STAGES, Candidate, Measured, Rejected
+from tilewright_sandbox.spec import load_spec
+
+pytest.importorskip("triton")
+
+
+def _mutants() -> ModuleType:
+    path = Path(__file__).parents[1] / "mutants" / "mutants.py"
+    spec = importlib.util.spec_from_file_location("mutants", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+mutants = _mutants()
+SPECS: Path = mutants.SPECS
+MUTANTS: list[Any] = mutants.read_mutants()
+SEEN_HERE = [mutant for mutant in MUTANTS if not mutant.needs_device]
+NEED_A_DEVICE = [mutant for mutant in MUTANTS if mutant.needs_device]
+RUN = STAGES[STAGES.index("launch") : STAGES.index("ir") + 1]
+"""Stages at which a candidate that was built is rejected for what it computes."""
+ALL = os.environ.get("TILEWRIGHT_ALL_MUTANTS") == "1"
+left_out = pytest.mark.skipif(not ALL, reason="TILEWRIGHT_ALL_MUTANTS=1 runs all mutants")
+
+
+@pytest.fixture(scope="module")
+def judge() -> Iterator[JudgeProcess]:
+    with JudgeProcess() as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def box() -> str:
+    return str(mutants.strongest_box())
+
+
+def cases() -> Iterator[Any]:
+    for place, mutant in enumerate(SEEN_HERE):
+        marks = [] if place % 3 == 0 else [pytest.mark.slow, left_out]
+        if mutant.hole:
+            marks.append(pytest.mark.xfail(strict=True, reason=mutant.hole, raises=AssertionError))
+        yield pytest.param(mutant, id=mutant.id, marks=marks)
+
+
+def test_every_spec_has_mutants_that_are_solutions_but_for_one_edit() -> None:
+    assert {mutant.spec for mutant in MUTANTS} == {path.parent.name for path in SPECS.glob("*/spec.toml")}
+    assert min(Counter(mutant.spec for mutant in SEEN_HERE).values()) >= 12
+    assert len({mutant.id for mutant in MUTANTS}) == len(MUTANTS)
+    for mutant in MUTANTS:
+        candidate = parse_candidate(mutant.source(), proposer="person", spec=load_spec(SPECS / mutant.spec).spec)
+        assert isinstance(candidate, Candidate), f"{mutant.id}: {candidate.message}"
+
+
+def test_an_edit_of_text_that_is_gone_is_refused() -> None:
+    with pytest.raises(ValueError, match="occurs 0 times"):
+        mutants.Mutant("softmax", "gone", "online", "no such text", "", "").source()
+    with pytest.raises(ValueError, match=r"occurs \d\d times"):
+        mutants.Mutant("softmax", "everywhere", "online", "x", "", "").source()
+
+
+@pytest.mark.parametrize("mutant", cases())
+def test_mutant_is_rejected_for_what_it_computes(mutant: Any, judge: JudgeProcess, box: str, tmp_path: Path) -> None:
+    verdict = mutants.judge_mutant(mutant, judge, box, tmp_path)
+    assert isinstance(verdict, Rejected), f"measured, though {mutant.why}"
+    assert verdict.stage in RUN, f"never ran: {verdict.stage}/{verdict.code}: {verdict.message}"
+    assert verdict.code != "not_interpretable", verdict.message
+
+
+@pytest.mark.slow
+@left_out
+@pytest.mark.parametrize("mutant", NEED_A_DEVICE, ids=lambda mutant: mutant.id)
+def test_what_needs_a_device_is_not_seen_here(mutant: Any, judge: JudgeProcess, box: str, tmp_path: Path) -> None:
+    """Were it rejected, `needs_device` would be out of date."""
+    verdict = mutants.judge_mutant(mutant, judge, box, tmp_path)
+    assert isinstance(verdict, Measured), f"{verdict.stage}/{verdict.code}: {verdict.message}"
