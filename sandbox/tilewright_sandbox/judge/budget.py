@@ -60,8 +60,8 @@ def deviate(
 ) -> Deviation:
     """Compare one output with its oracle. `compare` masks the elements that count; another shape is all wrong."""
     if output.shape != exact.shape:
-        return Deviation(float("inf"), float("inf"), torch.ones(output.shape, dtype=torch.bool))
-    counted = torch.ones(output.shape, dtype=torch.bool) if compare is None else compare
+        return Deviation(float("inf"), float("inf"), torch.ones(output.shape, dtype=torch.bool, device=output.device))
+    counted = torch.ones(output.shape, dtype=torch.bool, device=output.device) if compare is None else compare
     if not output.is_floating_point():
         wrong = (output != exact.to(output.dtype)) & counted
         worst = float("inf") if bool(wrong.any()) else 0.0

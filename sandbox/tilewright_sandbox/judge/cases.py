@@ -49,15 +49,16 @@ class Case:
         return self.workload.label, tuple(sorted(self.dtypes.items())), self.draw
 
 
-def case_inputs(spec: Spec, case: Case, seed: bytes) -> Inputs:
-    """The inputs of a case, in the case's dtypes, contiguous, on the CPU."""
+def case_inputs(spec: Spec, case: Case, seed: bytes, device: str = "cpu") -> Inputs:
+    """The inputs of a case, in the case's dtypes, contiguous."""
     if case.draw.startswith("lattice:"):
-        return draw_lattice(spec, case.workload.axes, seed, case.dtypes, int(case.draw.removeprefix("lattice:")))
+        q = int(case.draw.removeprefix("lattice:"))
+        return draw_lattice(spec, case.workload.axes, seed, case.dtypes, q, device)
     if case.draw == "again":
-        return draw_inputs(spec, case.workload.axes, seed + b"again", case.dtypes)
+        return draw_inputs(spec, case.workload.axes, seed + b"again", case.dtypes, device=device)
     if case.draw in DISTRIBUTIONS:
-        return draw_inputs(spec, case.workload.axes, seed, case.dtypes, case.draw)
-    inputs = draw_inputs(spec, case.workload.axes, seed, case.dtypes)
+        return draw_inputs(spec, case.workload.axes, seed, case.dtypes, case.draw, device)
+    inputs = draw_inputs(spec, case.workload.axes, seed, case.dtypes, device=device)
     if case.draw == "spec":
         return inputs
     return TRANSFORMS[case.draw].apply(spec, case.workload.axes, inputs, seed)

@@ -1,6 +1,7 @@
 """Inputs drawn from a seed: the same seed, name and axes give the same values in every process.
 
-Every tensor's generator is seeded by SHA-256 over (seed, distribution, input name, axes), never by hash().
+Every tensor's generator is seeded by SHA-256 over (seed, distribution, input name, axes), never by hash(). Values are
+drawn on the device that is asked for: a CPU and a GPU give different ones from one seed.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ def torch_dtype(dtype: str) -> torch.dtype:
     return found
 
 
-def generator(seed: bytes, *names: str) -> torch.Generator:
+def generator(seed: bytes, *names: str, device: str = "cpu") -> torch.Generator:
     digest = hashlib.sha256(b"\0".join([seed, *(name.encode() for name in names)])).digest()
-    made = torch.Generator()
+    made = torch.Generator(device)
     made.manual_seed(int.from_bytes(digest[:8], "little") & (2**63 - 1))
     return made
 
 
 def _normal(shape: tuple[int, ...], g: torch.Generator) -> Tensor:
-    return torch.randn(shape, generator=g, dtype=torch.float64)
+    return torch.randn(shape, generator=g, dtype=torch.float64, device=g.device)
 
 
 def _uniform(shape: tuple[int, ...], g: torch.Generator) -> Tensor:
-    return torch.rand(shape, generator=g, dtype=torch.float64)
+    return torch.rand(shape, generator=g, dtype=torch.float64, device=g.device)
 
 
 def _heavy(shape: tuple[int, ...], g: torch.Generator) -> Tensor:
@@ -75,17 +76,22 @@ def within_domain(values: Tensor, tensor: TensorInput) -> Tensor:
 
 
 def draw_tensor(
-    tensor: TensorInput, axes: Mapping[str, int], seed: bytes, dtype: Dtype | None = None, distribution: str = "spec"
+    tensor: TensorInput,
+    axes: Mapping[str, int],
+    seed: bytes,
+    dtype: Dtype | None = None,
+    distribution: str = "spec",
+    device: str = "cpu",
 ) -> Tensor:
-    """One input, contiguous, on the CPU, of `dtype` or the spec's own; values are rounded from float64 once."""
+    """One input, contiguous, of `dtype` or the spec's own; values are rounded from float64 once."""
     shape = resolve_shape(tensor.shape, dict(axes))
-    g = generator(seed, distribution, tensor.name, repr(sorted(axes.items())))
+    g = generator(seed, distribution, tensor.name, repr(sorted(axes.items())), device=device)
     target = torch_dtype(dtype or tensor.dtype)
     if tensor.fill == "index":
         below = tensor.index_below
         high = axes[below] if isinstance(below, str) else below
         assert high is not None
-        return torch.randint(0, high, shape, generator=g).to(target)
+        return torch.randint(0, high, shape, generator=g, device=device).to(target)
     if distribution == "spec" and tensor.fill == "uniform":
         low = 0.0 if tensor.low is None else tensor.low
         high_value = low + 1.0 if tensor.high is None else tensor.high
@@ -100,6 +106,7 @@ def draw_inputs(
     seed: bytes,
     dtypes: Mapping[str, Dtype] | None = None,
     distribution: str = "spec",
+    device: str = "cpu",
 ) -> Inputs:
     """All inputs of one case, in the spec's order.
 
@@ -110,6 +117,6 @@ def draw_inputs(
     return {
         item.name: item.value
         if isinstance(item, ScalarInput)
-        else draw_tensor(item, axes, seed, dtypes.get(item.name), distribution)
+        else draw_tensor(item, axes, seed, dtypes.get(item.name), distribution, device)
         for item in spec.inputs
     }

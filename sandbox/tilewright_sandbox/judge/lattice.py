@@ -24,17 +24,19 @@ EXACT = float(2**24)
 WIDEST: dict[str, int] = {"float64": 2047, "float32": 2047, "float16": 31, "bfloat16": 63}
 
 
-def draw_lattice(spec: Spec, axes: Mapping[str, int], seed: bytes, dtypes: Mapping[str, Dtype], q: int) -> Inputs:
+def draw_lattice(
+    spec: Spec, axes: Mapping[str, int], seed: bytes, dtypes: Mapping[str, Dtype], q: int, device: str = "cpu"
+) -> Inputs:
     """Floating inputs are integers in [−q, q]; index inputs and scalars are as always."""
     inputs: Inputs = {}
     for item in spec.inputs:
         if isinstance(item, ScalarInput):
             inputs[item.name] = item.value
         elif item.fill == "index":
-            inputs[item.name] = draw_tensor(item, axes, seed, dtypes.get(item.name))
+            inputs[item.name] = draw_tensor(item, axes, seed, dtypes.get(item.name), device=device)
         else:
-            g = generator(seed, "lattice", str(q), item.name)
-            drawn = torch.randint(-q, q + 1, resolve_shape(item.shape, dict(axes)), generator=g)
+            g = generator(seed, "lattice", str(q), item.name, device=device)
+            drawn = torch.randint(-q, q + 1, resolve_shape(item.shape, dict(axes)), generator=g, device=device)
             inputs[item.name] = drawn.to(torch_dtype(dtypes.get(item.name, item.dtype)))
     return inputs
 

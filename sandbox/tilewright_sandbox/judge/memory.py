@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..contract import DTYPE_BYTES, Dtype, Spec, TensorOutput
-from ..poison import first_overwritten, poison_word
-from .observe import Observation, to_bytes
+from ..contract import Dtype, Spec, TensorOutput
+from ..poison import poison_word
+from .observe import Observation, same_bits
 from .pattern import describe_pattern
 
 
@@ -22,31 +22,23 @@ class Finding:
 
 
 def margin_written(spec: Spec, seen: Observation) -> Finding | None:
-    """A write outside a buffer. Cases use poison whose bytes are the same for every dtype."""
+    """A write outside a buffer."""
     inputs = {tensor.name for tensor in spec.tensor_inputs}
-    for name, margin in seen.margins.items():
-        at = first_overwritten(seen.case.poison, "float32", margin)
-        if at is not None:
-            half = len(margin) // 2
-            place = f"{half - at} bytes before its start" if at < half else f"{at - half} bytes past its end"
-            kind = f"input {name}" if name in inputs else f"the buffer {name} that run allocated (t0 is the first)"
-            text = f"A kernel writes outside {kind}: about {place}. Mask the store, or mend its offsets."
-            return Finding("writes_outside", text)
+    for name, at in seen.written_outside.items():
+        place = f"{-at} bytes before its start" if at < 0 else f"{at} bytes past its end"
+        kind = f"input {name}" if name in inputs else f"the buffer {name} that run allocated (t0 is the first)"
+        text = f"A kernel writes outside {kind}: about {place}. Mask the store, or mend its offsets."
+        return Finding("writes_outside", text)
     return None
 
 
-def input_changed(spec: Spec, seen: Observation, before: dict[str, bytes]) -> Finding | None:
-    """An input whose bytes differ after the run. `before` are the bytes that were sent."""
-    for tensor in spec.tensor_inputs:
-        if seen.inputs_after[tensor.name] != before[tensor.name]:
-            item = DTYPE_BYTES[seen.case.dtypes.get(tensor.name, tensor.dtype)]
-            pairs = zip(before[tensor.name], seen.inputs_after[tensor.name], strict=False)
-            at = next((i for i, (was, now) in enumerate(pairs) if was != now), 0) // item
-            text = (
-                f"The input {tensor.name} is overwritten (first at element {at}). "
-                "Inputs are read-only; write into a new tensor."
-            )
-            return Finding("input_changed", text)
+def input_changed(seen: Observation) -> Finding | None:
+    """An input whose bytes differ after the run."""
+    for name, at in seen.changed.items():
+        text = (
+            f"The input {name} is overwritten (first at element {at}). Inputs are read-only; write into a new tensor."
+        )
+        return Finding("input_changed", text)
     return None
 
 
@@ -70,7 +62,7 @@ def unwritten(spec: Spec, seen: Observation) -> Finding | None:
 def reads_outside(spec: Spec, seen: Observation, twin: Observation) -> Finding | None:
     """Outputs that depend on what lies around or inside unwritten buffers: `seen` and `twin` differ in poison alone."""
     for declared, one, two in zip(spec.outputs, seen.outputs, twin.outputs, strict=True):
-        if one.shape != two.shape or one.dtype != two.dtype or to_bytes(one) == to_bytes(two):
+        if one.shape != two.shape or one.dtype != two.dtype or same_bits(one, two):
             continue
         left = _still_poison(one, seen) & _still_poison(two, twin)
         if bool(left.any()):
@@ -99,4 +91,4 @@ def _bits(tensor: Tensor) -> Tensor:
 def _still_poison(tensor: Tensor, seen: Observation) -> Tensor:
     dtype: Dtype = str(tensor.dtype).removeprefix("torch.")  # type: ignore[assignment]
     word = poison_word(seen.case.poison, dtype)[: tensor.element_size()]
-    return (_bits(tensor) == torch.frombuffer(bytearray(word), dtype=torch.uint8)).all(-1)
+    return (_bits(tensor) == torch.tensor(list(word), dtype=torch.uint8, device=tensor.device)).all(-1)

@@ -101,9 +101,10 @@ class FloatNoise(TorchDispatchMode):
         if scale is None:
             return result
         self.leaves_integers |= packet not in _INTEGRAL
-        signs = torch.randint(0, 2, result.shape, generator=self.noise, dtype=torch.float64) * 2 - 1
         # where the result is not finite, or has no noise, it stays as it is
-        return torch.where((scale > 0) & scale.isfinite(), result + signs * scale, result)
+        noise = torch.nan_to_num(scale, nan=0.0, posinf=0.0, neginf=0.0)
+        signs = torch.randint(0, 2, result.shape, generator=self.noise, dtype=torch.int8, device=result.device)
+        return result + noise.mul_(signs.mul_(2).sub_(1))
 
 
 def _scale(packet: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Tensor) -> Tensor | None:
@@ -118,7 +119,9 @@ def _scale(packet: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result
         return scale / count + U32 * magnitude if packet is aten.mean else scale
     if packet is aten.cumsum:
         squares = aten.cumsum(args[0].square(), *args[1:])
-        counts = torch.ones_like(args[0]).cumsum(args[1])
+        along = [1] * args[0].dim()
+        along[args[1]] = -1
+        counts = torch.arange(1, args[0].shape[args[1]] + 1, device=args[0].device).reshape(along)
         return U32 * (counts * (squares + ONE_SIGN * result.square())).sqrt()
     if packet in (aten.mm, aten.bmm, aten.dot, aten.mv):
         a, b = args[0], args[1]
@@ -186,9 +189,10 @@ def honest_spread(
     reference: Reference, inputs: Mapping[str, Any], oracle: tuple[Tensor, ...], seed: bytes
 ) -> tuple[Tensor, ...]:
     """Root mean square deviation of each output element from the oracle under float32 noise; float64, same shapes."""
-    squares = [torch.zeros_like(o) if o.is_floating_point() else torch.zeros(o.shape) for o in oracle]
+    squares = [torch.zeros_like(o, dtype=torch.float64) for o in oracle]
+    device = oracle[0].device.type
     for run in range(RUNS):
-        with FloatNoise(generator(seed, "noise", str(run))):
+        with FloatNoise(generator(seed, "noise", str(run), device=device)):
             moved = reference.run_float64(inputs)
         for square, output, exact in zip(squares, moved, oracle, strict=True):
             if output.is_floating_point():
@@ -198,7 +202,8 @@ def honest_spread(
 
 def keeps_integers(reference: Reference, inputs: Mapping[str, Any]) -> bool:
     """Whether the reference only adds, multiplies, compares and moves values: integers in, integers out."""
-    noise = FloatNoise(generator(b"", "integers"))
+    device = next((v.device.type for v in inputs.values() if isinstance(v, Tensor)), "cpu")
+    noise = FloatNoise(generator(b"", "integers", device=device))
     with noise:
         reference.run_float64(inputs)
     return not noise.leaves_integers

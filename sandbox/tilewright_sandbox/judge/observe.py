@@ -15,8 +15,9 @@ import torch
 from torch import Tensor
 
 from ..boxes import choose, client, is_trusted
-from ..contract import Config, Plan, Rejected, Spec, candidate_id
-from ..jobs import Interpreted, InterpretFailed, InterpretRequest, JudgeRequest
+from ..contract import DTYPE_BYTES, Config, Plan, Rejected, Spec, candidate_id
+from ..jobs import InterpretFailed, InterpretRequest, JudgeRequest
+from ..poison import first_overwritten
 from .cases import Case, case_inputs
 from .inputs import torch_dtype
 from .oracle import Oracle
@@ -30,12 +31,17 @@ class Observation:
     """What one run of the candidate left behind."""
 
     case: Case
-    reply: Interpreted
     outputs: tuple[Tensor, ...]
-    """As the candidate returned them; on the CPU, contiguous."""
-    inputs_after: Mapping[str, bytes]
-    margins: Mapping[str, bytes]
-    """Both margins of every buffer, and the gaps between strided elements."""
+    """As the candidate returned them, contiguous; on the device of the inputs."""
+    changed: Mapping[str, int]
+    """Inputs that were overwritten, with the first element that differs."""
+    written_outside: Mapping[str, int]
+    """Buffers around which something was written, with the first byte: negative before the start, else past the end
+    (gaps between strided elements count as past the end)."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Outputs that share memory with an input, and which."""
+    accesses: int = 0
+    """Loads, stores and atomics that the interpreter made; 0 on a device."""
 
 
 @dataclass
@@ -108,11 +114,17 @@ class Observer:
             )
         except (ValueError, AttributeError, AssertionError) as error:
             raise Stopped(InterpretFailed(rejected=self._malformed(case, error)), case, self.label) from error
-        return Observation(
-            case, reply, outputs,
-            {name.removeprefix("input:"): blob for name, blob in back.items() if name.startswith("input:")},
-            {name.removeprefix("margin:"): blob for name, blob in back.items() if name.startswith("margin:")},
-        )  # fmt: skip
+        changed, outside = self._changed(case, blobs, back), _written_outside(case, back)
+        return Observation(case, outputs, changed, outside, reply.aliases, reply.accesses)
+
+    def _changed(self, case: Case, before: Mapping[str, bytes], back: Mapping[str, bytes]) -> dict[str, int]:
+        changed = {}
+        for tensor in self.spec.tensor_inputs:
+            was, now = before[tensor.name], back[f"input:{tensor.name}"]
+            if was != now:
+                at = next((i for i, (one, two) in enumerate(zip(was, now, strict=False)) if one != two), 0)
+                changed[tensor.name] = at // DTYPE_BYTES[case.dtypes.get(tensor.name, tensor.dtype)]
+        return changed
 
     def _malformed(self, case: Case, error: Exception) -> Rejected:
         text = f"The worker's answer does not hold the outputs that it declares: {error}."
@@ -122,10 +134,32 @@ class Observer:
         )  # fmt: skip
 
 
+def _written_outside(case: Case, back: Mapping[str, bytes]) -> dict[str, int]:
+    """Cases use poison whose bytes are the same for every dtype."""
+    found = {}
+    for name, margin in back.items():
+        if name.startswith("margin:"):
+            at = first_overwritten(case.poison, "float32", margin)
+            if at is not None:
+                found[name.removeprefix("margin:")] = at - len(margin) // 2
+    return found
+
+
+def same_bits(one: Tensor, other: Tensor) -> bool:
+    """Equal shape, dtype and bytes, on whatever device both are."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return bool(torch.equal(flat_bytes(one), flat_bytes(other)))
+
+
+def flat_bytes(tensor: Tensor) -> Tensor:
+    """Contiguous row-major bytes as a flat uint8 tensor on the same device; a view where the tensor is contiguous."""
+    return tensor.contiguous().reshape(-1).view(torch.uint8)
+
+
 def to_bytes(tensor: Tensor) -> bytes:
     """Contiguous row-major bytes."""
-    flat = tensor.contiguous().reshape(-1)
-    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    return flat_bytes(tensor).cpu().numpy().tobytes() if tensor.numel() else b""
 
 
 def to_tensor(blob: bytes, shape: tuple[int, ...], dtype: str) -> Tensor:

@@ -41,14 +41,14 @@ class Expected:
 class Oracle:
     """Expected values by case, each computed once and only when asked for."""
 
-    def __init__(self, spec: Spec, reference: Reference, seed: bytes) -> None:
-        self.spec, self.reference, self.seed = spec, reference, seed
+    def __init__(self, spec: Spec, reference: Reference, seed: bytes, device: str = "cpu") -> None:
+        self.spec, self.reference, self.seed, self.device = spec, reference, seed, device
         self._is_linear: bool | None = None
         self._expected: dict[object, Expected] = {}
         self._exact_masks: dict[object, tuple[Tensor, ...]] = {}
 
     def inputs(self, case: Case) -> Inputs:
-        return case_inputs(self.spec, case, self.seed)
+        return case_inputs(self.spec, case, self.seed, self.device)
 
     def expected(self, case: Case) -> Expected:
         return _once(self._expected, case.inputs_key, lambda: self._compute(self.inputs(case)))

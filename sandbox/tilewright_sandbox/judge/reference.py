@@ -90,8 +90,9 @@ class Reference:
 
     def _call(self, inputs: Mapping[str, Any]) -> tuple[Tensor, ...]:
         arguments = [inputs[item.name] for item in self.spec.inputs]
+        device = next((value.device for value in arguments if isinstance(value, Tensor)), torch.device("cpu"))
         try:
-            with torch.no_grad():
+            with torch.no_grad(), device:
                 result = self.function(*arguments)
         except Exception as error:
             raise self._failed("fails", error) from error

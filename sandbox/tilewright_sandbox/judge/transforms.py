@@ -41,7 +41,8 @@ class Transform:
             return changed
         for tensor in data_inputs(spec, inputs, every=self.every_input):
             value = inputs[tensor.name]
-            made = self.change(value.double(), generator(seed, "transform", tensor.name)).to(value.dtype)
+            g = generator(seed, "transform", tensor.name, device=value.device.type)
+            made = self.change(value.double(), g).to(value.dtype)
             changed[tensor.name] = made
         return changed
 
@@ -84,13 +85,13 @@ def _rows(x: Tensor) -> Tensor:
 
 def _spikes(x: Tensor, g: torch.Generator) -> Tensor:
     made = _rows(x.clone())
-    at = torch.randint(0, made.shape[1], (made.shape[0], 1), generator=g)
+    at = torch.randint(0, made.shape[1], (made.shape[0], 1), generator=g, device=g.device)
     return made.scatter(1, at, 300.0).reshape(x.shape)
 
 
 def _one_hot(x: Tensor, g: torch.Generator) -> Tensor:
     made = torch.zeros_like(_rows(x))
-    at = torch.randint(0, made.shape[1], (made.shape[0], 1), generator=g)
+    at = torch.randint(0, made.shape[1], (made.shape[0], 1), generator=g, device=g.device)
     return made.scatter(1, at, 1.0).reshape(x.shape)
 
 
@@ -112,8 +113,9 @@ def _heavy(x: Tensor, g: torch.Generator) -> Tensor:
 def _poisoned_with(value: float) -> Callable[[Tensor, torch.Generator], Tensor]:
     def change(x: Tensor, g: torch.Generator) -> Tensor:
         made = _rows(x.clone())
-        chosen = torch.arange(made.shape[0]) % 3 == 1 if made.shape[0] > 1 else torch.tensor([True])
-        at = torch.randint(0, made.shape[1], (made.shape[0],), generator=g)
+        place = torch.arange(made.shape[0], device=x.device)
+        chosen = place % 3 == 1 if made.shape[0] > 1 else place == 0
+        at = torch.randint(0, made.shape[1], (made.shape[0],), generator=g, device=g.device)
         made[chosen, at[chosen]] = value
         return made.reshape(x.shape)
 
@@ -122,7 +124,7 @@ def _poisoned_with(value: float) -> Callable[[Tensor, torch.Generator], Tensor]:
 
 def _minus_infinity_rows(x: Tensor, g: torch.Generator) -> Tensor:
     made = _rows(x.clone())
-    made[torch.rand(made.shape, generator=g) < 0.3] = -torch.inf
+    made[torch.rand(made.shape, generator=g, device=g.device) < 0.3] = -torch.inf
     made[:1] = -torch.inf
     return made.reshape(x.shape)
 

@@ -30,7 +30,7 @@ from ..jobs import JudgeRequest
 from ..spec import SpecFolder
 from ..targets import TARGETS
 from .checks import CHECKS
-from .observe import Observations, Observer, Stopped, read_ttir, to_bytes
+from .observe import Observations, Observer, Stopped, read_ttir, same_bits
 from .oracle import Oracle
 from .plan_cases import lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
 from .reference import Reference
@@ -135,7 +135,7 @@ def _lattice_shapes(seen: Observations, base: Mapping[str, int], feasible: Feasi
 
 
 def _counted(seen: Observations) -> list[tuple[Mapping[str, int], int]]:
-    return [(one.case.workload.axes, one.reply.accesses) for one in seen.observed]
+    return [(one.case.workload.axes, one.accesses) for one in seen.observed]
 
 
 def _quick(seen: Observations, accesses: int) -> Feasible:
@@ -155,7 +155,7 @@ def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Wor
             break
         left.remove(cheapest)
         observed = observer.run(shape_cases(seen.spec, [cheapest], len(workloads) - len(left)))
-        spent += sum(one.reply.accesses for one in observed)
+        spent += sum(one.accesses for one in observed)
         seen.observed += observed
     return len(left)
 
@@ -237,8 +237,6 @@ def rung(seen: Observations) -> Literal["bitwise", "within budget"]:
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:
-    if one.dtype != other.dtype:
-        return False
-    if not one.is_floating_point():
-        return to_bytes(one) == to_bytes(other)
-    return to_bytes(one.where(~one.isnan(), torch.nan)) == to_bytes(other.where(~other.isnan(), torch.nan))
+    if one.dtype != other.dtype or not one.is_floating_point():
+        return same_bits(one, other)
+    return same_bits(one.where(~one.isnan(), torch.nan), other.where(~other.isnan(), torch.nan))
