@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -82,8 +82,15 @@ def test_an_edit_of_text_that_is_gone_is_refused() -> None:
 
 
 @pytest.mark.parametrize("mutant", cases())
-def test_mutant_is_rejected_for_what_it_computes(mutant: Any, judge: JudgeProcess, box: str, tmp_path: Path) -> None:
+def test_mutant_is_rejected_for_what_it_computes(
+    mutant: Any,
+    judge: JudgeProcess,
+    box: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
     verdict = mutants.judge_mutant(mutant, judge, box, tmp_path)
+    record_property("stage", verdict.stage if isinstance(verdict, Rejected) else "measured")
     assert isinstance(verdict, Rejected), f"measured, though {mutant.why}"
     assert verdict.stage in RUN, f"never ran: {verdict.stage}/{verdict.code}: {verdict.message}"
     assert verdict.code != "not_interpretable", verdict.message

@@ -22,6 +22,7 @@ os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported
 
 import torch
 from mutants import SPECS, Mutant, read_mutants
+
 from tilewright.verify import default_config
 from tilewright_sandbox.candidate import parse_candidate
 from tilewright_sandbox.contract import Candidate
