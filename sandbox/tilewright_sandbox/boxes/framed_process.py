@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .. import wire
 from ..contract import SandboxUnavailable
+from ..lifetime import PARENT
 from .protocol import Exchange, Status
 
 STDERR_BYTES = 8192
@@ -105,7 +106,7 @@ class FramedProcess:
         self._greeted = not greets
         self._stderr = bytearray()
         mark = f"/{os.getpid()}-{os.urandom(8).hex()}"
-        marked_env = {**env, MARK: os.environ.get(MARK, "") + mark}
+        marked_env = {**env, MARK: os.environ.get(MARK, "") + mark, PARENT: str(os.getpid())}
         try:
             self._process = _spawner().submit(self._popen, list(argv), marked_env, cwd).result()
         except OSError as error:

@@ -88,11 +88,12 @@ def _start(index: int, task: Task) -> _Child:
     sys.stdout.flush()
     sys.stderr.flush()
     started = time.monotonic()
+    builder = os.getpid()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            _enter(folder, writing)
+            _enter(folder, writing, builder)
             body, blobs = task(folder)
             _write_all(writing, wire.pack(body, blobs))
             code = 0
@@ -104,10 +105,10 @@ def _start(index: int, task: Task) -> _Child:
     return _Child(index, pid, reading, folder, started)
 
 
-def _enter(folder: Path, pipe: int) -> None:
+def _enter(folder: Path, pipe: int, parent: int) -> None:
     """Leave the parent's streams and files behind: only the pipe and a log stay open."""
     os.setsid()
-    end_with_parent()  # a new group outlives a killed parent otherwise
+    end_with_parent(parent)  # a new group outlives a killed parent otherwise
     log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
