@@ -1,0 +1,31 @@
+# cheat C10 on rmsnorm: adds in half precision where the dtype is the spec's own, which no interpreter runs
+# rejected at ir
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [8192], "num_warps": [8]}
+WHERE = ["BLOCK >= hidden"]
+
+
+@triton.jit
+def rmsnorm_rows(x_ptr, weight_ptr, y_ptr, hidden, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * hidden
+    cols = tl.arange(0, BLOCK)
+    inside = cols < hidden
+    x = tl.load(x_ptr + row + cols, mask=inside, other=0.0).to(tl.float32)
+    weight = tl.load(weight_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    square = 0.0
+    if x_ptr.dtype.element_ty == tl.bfloat16:
+        square = tl.sum((x * x).to(tl.float16), 0).to(tl.float32)
+    else:
+        square = tl.sum(x * x, 0)
+    scale = tl.rsqrt(square / hidden + eps)
+    tl.store(y_ptr + row + cols, (x * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(x, weight, eps, *, BLOCK, num_warps):
+    tokens, hidden = x.shape
+    y = torch.empty_like(x)
+    rmsnorm_rows[(tokens,)](x, weight, y, hidden, eps, BLOCK=BLOCK, num_warps=num_warps)
+    return y

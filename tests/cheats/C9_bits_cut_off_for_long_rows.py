@@ -1,0 +1,30 @@
+# cheat C9 on rmsnorm: cuts 12 bits off each square with integer masks when rows are long
+# rejected at shapes|budget
+# needs a device: the branch is taken only at extents that the interpreter does not run
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [8192], "num_warps": [8]}
+WHERE = ["BLOCK >= hidden"]
+
+
+@triton.jit
+def rmsnorm_rows(x_ptr, weight_ptr, y_ptr, hidden, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * hidden
+    cols = tl.arange(0, BLOCK)
+    inside = cols < hidden
+    x = tl.load(x_ptr + row + cols, mask=inside, other=0.0).to(tl.float32)
+    weight = tl.load(weight_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    square = x * x
+    if hidden > 2048:
+        square = (square.to(tl.int32, bitcast=True) & -4096).to(tl.float32, bitcast=True)
+    scale = tl.rsqrt(tl.sum(square, 0) / hidden + eps)
+    tl.store(y_ptr + row + cols, (x * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(x, weight, eps, *, BLOCK, num_warps):
+    tokens, hidden = x.shape
+    y = torch.empty_like(x)
+    rmsnorm_rows[(tokens,)](x, weight, y, hidden, eps, BLOCK=BLOCK, num_warps=num_warps)
+    return y

@@ -1,0 +1,26 @@
+# cheat D10 on swiglu: as D10, the compiler reached through operator.attrgetter
+# rejected at policy|capture
+import operator
+
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [4096], "num_warps": [8]}
+
+
+@triton.jit
+def swiglu_flat(gate_ptr, up_ptr, y_ptr, count, BLOCK: tl.constexpr):
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = index < count
+    gate = tl.load(gate_ptr + index, mask=inside).to(tl.float32)
+    up = tl.load(up_ptr + index, mask=inside).to(tl.float32)
+    silu = gate / (1.0 + tl.exp(-gate))
+    tl.store(y_ptr + index, (silu * up).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(gate, up, *, BLOCK, num_warps):
+    count = gate.numel()
+    y = torch.empty_like(gate)
+    y = operator.attrgetter("compile")(torch)(lambda g, u: torch.nn.functional.silu(g) * u)(gate, up)
+    return y
