@@ -1,4 +1,4 @@
-# honest on cumsum: blocks of a row are scanned as a product with a triangle of ones, in IEEE float32
+# honest on cumsum_finite: blocks of a row are scanned as a product with a triangle of ones, in IEEE float32
 # naive checkers refuse it because: a tl.dot on float32 may be TF32, and it multiplies by zeros
 import torch
 import triton

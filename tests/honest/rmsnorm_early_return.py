@@ -1,5 +1,5 @@
 # honest on rmsnorm: returns at once where there is nothing to do, and takes another kernel for rows of one block
-# naive checkers refuse it because: an early return launches no kernel, and which kernel is launched depends on the shape
+# naive checkers refuse it because: an early return launches no kernel, and which kernel runs depends on the shape
 import torch
 import triton
 import triton.language as tl

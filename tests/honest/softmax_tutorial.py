@@ -1,5 +1,5 @@
 # honest on softmax: the tutorial's persistent rows, whose number of programs comes from the device's properties
-# naive checkers refuse it because: the host asks the driver about the device, and the grid does not depend on the rows alone
+# naive checkers refuse it because: the host asks about the device, and the grid does not depend on the rows alone
 import torch
 import triton
 import triton.language as tl
