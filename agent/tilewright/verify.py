@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tilewright_sandbox.contract import Candidate, Config, Measured, Plan, Rejec
 from tilewright_sandbox.expressions import compile_where
 from tilewright_sandbox.jobs import BuildJob, BuildRequest, Judged, JudgeRequest, NotBuilt
 from tilewright_sandbox.spec import SpecFolder
+from tilewright_sandbox.wanted import wanted_plans
 
 from .judge import JudgeProcess
 
@@ -60,10 +62,17 @@ def write_blobs(folder: Path, blobs: Mapping[str, bytes]) -> None:
 
 
 def build_plans(
-    session: Session, spec: Spec, candidate: Candidate, config: Config, target: str, blobs_path: Path
+    session: Session,
+    spec: Spec,
+    candidate: Candidate,
+    config: Config,
+    target: str,
+    blobs_path: Path,
+    jobs: tuple[BuildJob, ...] = (),
 ) -> tuple[Plan, ...] | Rejected:
-    """Compiled Plans of every tune and bench workload, stored in `blobs_path` with their binaries; or why not."""
-    jobs = tuple(BuildJob(config=config, workload=workload) for workload in spec.with_role("tune", "bench"))
+    """Compiled Plans of every job, or of every tune and bench workload, stored in `blobs_path` with their binaries; or
+    why not."""
+    jobs = jobs or tuple(BuildJob(config=config, workload=workload) for workload in spec.with_role("tune", "bench"))
     request = BuildRequest(
         source=candidate.source, spec=spec, jobs=jobs, target=target, compile_timeout_s=COMPILE_TIMEOUT_S
     )
@@ -77,6 +86,63 @@ def build_plans(
     return tuple(plans)
 
 
+def prepare(
+    folder: SpecFolder,
+    candidate: Candidate,
+    *,
+    config: Config | None = None,
+    box: str = "auto",
+    target: str,
+    blobs_path: Path,
+    seed: str | None = None,
+    depth: Literal["screen", "full"] = "full",
+    on: Literal["interpreter", "device"] = "interpreter",
+    timed: bool = False,
+    builder: Session | None = None,
+) -> JudgeRequest | Rejected:
+    """Build what a verdict on one config needs, for a judge here or elsewhere.
+
+    For a device that is a plan for every shape and dtype that `wanted_plans` names; the hidden ones are drawn here,
+    after the candidate was written. `builder` is an open build session of this candidate; without it one is opened and
+    closed. Raises SandboxUnavailable.
+    """
+    config = config or default_config(folder.spec, candidate)
+    if config is None:
+        return _refused(
+            candidate, "no_feasible_config", "no point of SPACE satisfies WHERE on every workload; widen SPACE"
+        )
+    if config.root.keys() != candidate.space.keys():
+        wrong = ", ".join(sorted(config.root.keys() ^ candidate.space.keys()))
+        return _refused(
+            candidate, "config_mismatch", f"the config and SPACE differ in {wrong}; give each of SPACE's names"
+        )
+    shape_seed = seed or secrets.token_hex(16)
+    jobs = _jobs(folder.spec, candidate, config, shape_seed, depth) if on == "device" else ()
+    if builder is None:
+        with open_builder(box, is_trusted(candidate.proposer)) as session:
+            label, plans = session.label, build_plans(session, folder.spec, candidate, config, target, blobs_path, jobs)
+    else:
+        label, plans = builder.label, build_plans(builder, folder.spec, candidate, config, target, blobs_path, jobs)
+    if isinstance(plans, Rejected):
+        return plans
+    return JudgeRequest(
+        spec_path=str(folder.path.resolve()), source=candidate.source, proposer=candidate.proposer, config=config,
+        plans=plans, blobs_path=str(blobs_path.resolve()), target=target, seed=seed, depth=depth, on=on, timed=timed,
+        box=label, shape_seed=shape_seed if on == "device" else "",
+    )  # fmt: skip
+
+
+def _jobs(
+    spec: Spec, candidate: Candidate, config: Config, shape_seed: str, depth: Literal["screen", "full"]
+) -> tuple[BuildJob, ...]:
+    conditions = [compile_where(text) for text in candidate.where]
+
+    def feasible(axes: Mapping[str, int]) -> bool:
+        return all(where.holds(config, axes) for where in conditions)
+
+    return wanted_plans(spec, config, feasible, bytes.fromhex(shape_seed), depth)
+
+
 def verify(
     folder: SpecFolder,
     candidate: Candidate,
@@ -88,38 +154,23 @@ def verify(
     blobs_path: Path,
     seed: str | None = None,
     depth: Literal["screen", "full"] = "full",
+    on: Literal["interpreter", "device"] = "interpreter",
+    timed: bool = False,
     builder: Session | None = None,
 ) -> Rejected | Measured:
-    """Build one config of the candidate on every tune and bench workload and judge it.
+    """Build one config of the candidate and judge it: see `prepare` for the arguments.
 
-    `builder` is an open build session of this candidate; without it one is opened and closed here. `seed` is
-    hexadecimal and only for repeating a verdict. SandboxUnavailable is the machine's failure, SpecError the spec's;
-    whatever the candidate does wrong is a `Rejected`.
+    `seed` is hexadecimal and only for repeating a verdict. SandboxUnavailable is the machine's failure, SpecError the
+    spec's; whatever the candidate does wrong is a `Rejected`.
     """
     judge.start()  # imports torch while the builder compiles
-    config = config or default_config(folder.spec, candidate)
-    if config is None:
-        return _refused(
-            candidate, "no_feasible_config", "no point of SPACE satisfies WHERE on every workload; widen SPACE"
-        )
-    if config.root.keys() != candidate.space.keys():
-        wrong = ", ".join(sorted(config.root.keys() ^ candidate.space.keys()))
-        return _refused(
-            candidate, "config_mismatch", f"the config and SPACE differ in {wrong}; give each of SPACE's names"
-        )
-    trusted = is_trusted(candidate.proposer)
-    if builder is None:
-        with open_builder(box, trusted) as session:
-            label, plans = session.label, build_plans(session, folder.spec, candidate, config, target, blobs_path)
-    else:
-        label, plans = builder.label, build_plans(builder, folder.spec, candidate, config, target, blobs_path)
-    if isinstance(plans, Rejected):
-        return plans
-    request = JudgeRequest(
-        spec_path=str(folder.path.resolve()), source=candidate.source, proposer=candidate.proposer, config=config,
-        plans=plans, blobs_path=str(blobs_path.resolve()), target=target, box=label.split()[0], seed=seed, depth=depth,
+    request = prepare(
+        folder, candidate, config=config, box=box, target=target, blobs_path=blobs_path, seed=seed, depth=depth, on=on,
+        timed=timed, builder=builder,
     )  # fmt: skip
-    return judge.ask(request, Judged).verdict.model_copy(update={"box": label})
+    if isinstance(request, Rejected):
+        return request
+    return judge.ask(request, Judged).verdict.model_copy(update={"box": request.box})
 
 
 def _refused(candidate: Candidate, code: str, what: str) -> Rejected:

@@ -430,6 +430,18 @@ class MeasuredTime(Record):
     ratio: tuple[float, float, float]
     """Paired ratio of the strongest baseline's time to ours: low, mid and high of the 95 % bootstrap interval."""
     roofline_us: float
+    """At this card's measured peaks."""
+    strongest: str = ""
+    """The baseline that `ratio` is against."""
+    noise: tuple[float, float, float] | None = None
+    """The same interval of the kernel against itself: the noise floor."""
+    call_us: float | None = None
+    """From host, one call at a time, without a graph: what an eager user waits for."""
+    baseline_call_us: dict[str, float] = {}
+    missing_baselines: dict[str, str] = {}
+    """Baselines that the spec names and that this machine could not run, with the reason."""
+    dropped_blocks: int = 0
+    """Blocks in which the card slowed down or its clock shifted; they count for nothing."""
 
 
 Time = Annotated[ModelledTime | MeasuredTime, Field(discriminator="kind")]
@@ -499,6 +511,8 @@ class Measured(Record):
         reasons = [f"{c.name} was not run: {c.reason}" for c in self.checks if c.mandatory and c.status == "NOT_RUN"]
         if self.device_uuid is None:
             reasons.insert(0, f"no time was measured (evidence: {self.evidence})")
+        missing = {name for t in self.times if isinstance(t, MeasuredTime) for name in t.missing_baselines}
+        reasons += [f"the baseline {name} could not be run" for name in sorted(missing)]
         if "unsafe" in self.box:
             reasons.append(f"the candidate was built in {self.box}")
         return tuple(reasons)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -119,7 +119,10 @@ class TraceRequest(Record):
 
 
 class JudgeRequest(Record):
-    """Judge one config of a candidate. On a machine with no GPU the judge runs it under the interpreter, in `box`."""
+    """Judge one config of a candidate: under the interpreter, in `box`, or on the judge's device, from plans alone.
+
+    For a device, `plans` holds one for each entry of `wanted.wanted_plans`, drawn with `shape_seed`.
+    """
 
     kind: Literal["judge"] = "judge"
     spec_path: str
@@ -131,9 +134,15 @@ class JudgeRequest(Record):
     """Folder that holds cubins and TTIR by SHA-256, written by the caller."""
     target: str
     box: str
+    """The builder's label: `bubblewrap`, `process (unsafe)` …"""
     seed: str | None = None
     """Hexadecimal; None draws a secret one, as every verdict that counts must."""
     depth: Literal["screen", "full"] = "full"
+    on: Literal["interpreter", "device"] = "interpreter"
+    shape_seed: str = ""
+    """Hexadecimal: of the hidden shapes, which are drawn after the candidate was written."""
+    timed: bool = False
+    """On a device: measure the bench workloads against the spec's baselines."""
 
 
 class AuditFinding(Record):
@@ -160,6 +169,10 @@ class Judged(Record):
     kind: Literal["judged"] = "judged"
     verdict: Annotated[Rejected | Measured, Field(discriminator="verdict")]
     seconds: float
+    timing: tuple[dict[str, Any], ...] = ()
+    """On a device: the raw record of each timed workload."""
+    last: bool = False
+    """The judge ends after this answer: a fault cost it the device's context. The next request starts another."""
 
 
 class JudgeError(Record):

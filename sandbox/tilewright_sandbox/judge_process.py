@@ -82,7 +82,10 @@ class JudgeProcess:
             assert self._process is not None
             exchange = self._process.exchange(frame, timeout_s)
             if exchange.status == "replied":
-                return self._parse(exchange.reply)
+                reply = self._parse(exchange.reply)
+                if isinstance(reply, Judged) and reply.last:
+                    self.close()
+                return reply
             said = (exchange.stderr.strip().splitlines()[-1:] or ["nothing on stderr"])[0][:400]
             self.close()
             if exchange.status == "timeout":

@@ -57,9 +57,17 @@ def _serve_request(request: AuditRequest | TraceRequest | JudgeRequest) -> Recor
             return trace(folder)
         except Untraceable as reason:
             return JudgeError(cause="spec", message=f"{folder.path}: {reason}")
+    started = time.monotonic()
+    if request.on == "device":
+        from .device.verdict import judge_on_device
+
+        found = judge_on_device(request, folder)
+        raw = tuple(timing.model_dump(mode="json") for timing in found.timing)
+        return Judged(
+            verdict=found.verdict, seconds=time.monotonic() - started, timing=raw, last=found.sticky
+        )  # fmt: skip
     from .verdict import judge
 
-    started = time.monotonic()
     return Judged(verdict=judge(request, folder), seconds=time.monotonic() - started)
 
 
@@ -73,8 +81,11 @@ def serve(frames_in: BinaryIO, frames_out: BinaryIO) -> int:
         except wire.FrameError as error:
             sys.stderr.write(f"the judge was sent something else than a frame: {error}\n")
             return 1
-        frames_out.write(wire.pack(answer(body).model_dump_json().encode()))
+        reply = answer(body)
+        frames_out.write(wire.pack(reply.model_dump_json().encode()))
         frames_out.flush()
+        if isinstance(reply, Judged) and reply.last:
+            os._exit(0)  # a lost context cannot be closed either: closing would wait for a kernel that never ends
 
 
 def main() -> int:

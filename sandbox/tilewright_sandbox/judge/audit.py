@@ -18,11 +18,11 @@ from torch import Tensor
 from ..contract import ScalarInput, TensorInput
 from ..jobs import AuditFinding, AuditReport, AuditRequest
 from ..spec import SpecFolder
+from ..twins import base_shape, interpretable
 from .degenerate import accepted_forgeries
 from .inputs import draw_inputs, draw_tensor
 from .probes import OWN, Probe, RandomCalls, bitwise_equal, copied, run_checked, shrunk_axes, take_probes
 from .reference import PromoteFloats, Reference, widen
-from .twins import base_shape, interpretable
 
 BLOCKS = 8
 BOUND = "bound the inputs with low and high"

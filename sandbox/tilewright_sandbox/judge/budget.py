@@ -29,6 +29,10 @@ class Thresholds:
     """Half spacings of the output's dtype that an element may be off, whatever its spread."""
 
 
+CHUNK = 1 << 25
+"""Elements that are compared at once."""
+
+
 @cache
 def thresholds() -> Thresholds:
     stored = json.loads(files("tilewright_sandbox.judge").joinpath("budget.json").read_text())
@@ -58,14 +62,38 @@ class Deviation:
 def deviate(
     output: Tensor, exact: Tensor, spread: Tensor, half_spacing: Tensor, limit: float, compare: Tensor | None = None
 ) -> Deviation:
-    """Compare one output with its oracle. `compare` masks the elements that count; another shape is all wrong."""
+    """Compare one output with its oracle. `compare` masks the elements that count; another shape is all wrong.
+
+    Large outputs are compared in chunks, so that the temporaries stay small beside them.
+    """
     if output.shape != exact.shape:
-        return Deviation(float("inf"), float("inf"), torch.ones(output.shape, dtype=torch.bool, device=output.device))
-    counted = torch.ones(output.shape, dtype=torch.bool, device=output.device) if compare is None else compare
+        everything = torch.ones(output.shape, dtype=torch.bool, device=output.device)
+        return Deviation(float("inf"), float("inf"), everything)
+    whole = (output, exact, spread, half_spacing, *(() if compare is None else (compare,)))
+    flat = [tensor.expand_as(output).reshape(-1) for tensor in whole]
+    wrong = torch.empty(output.numel(), dtype=torch.bool, device=output.device)
+    worst, error_square, scale_square = 0.0, 0.0, 0.0
+    for start in range(0, output.numel(), CHUNK):
+        part = [tensor[start : start + CHUNK] for tensor in flat]
+        c, error, scale = _compare(part[0], part[1], part[2], part[3], limit, part[4] if len(part) > 4 else None)
+        wrong[start : start + CHUNK] = c > limit
+        worst = max(worst, float(c.max()))
+        error_square += error
+        scale_square += scale
+    norm = (error_square / scale_square) ** 0.5 if scale_square > 0 else 0.0
+    if not output.is_floating_point():
+        norm = worst
+    return Deviation(worst, norm, wrong.reshape(output.shape))
+
+
+def _compare(
+    output: Tensor, exact: Tensor, spread: Tensor, half_spacing: Tensor, limit: float, compare: Tensor | None
+) -> tuple[Tensor, float, float]:
+    """Each element's c; the sums of squares of errors and of yardsticks where both sides are finite."""
+    counted = torch.ones_like(output, dtype=torch.bool) if compare is None else compare
     if not output.is_floating_point():
         wrong = (output != exact.to(output.dtype)) & counted
-        worst = float("inf") if bool(wrong.any()) else 0.0
-        return Deviation(worst, worst, wrong)
+        return torch.where(wrong, torch.inf, 0.0), 0.0, 0.0
     yardstick = spread + half_spacing * (thresholds().roundings / limit)
     rounded = exact.to(output.dtype).double()
     got = output.double()
@@ -76,8 +104,8 @@ def deviate(
     c = torch.where(_overflow_may_differ(got, exact, output.dtype, yardstick, limit), 0.0, c)
     c = torch.where(counted, c, 0.0)
     used = finite & counted & ~same
-    norm = float(error[used].norm() / (spread + half_spacing)[used].norm()) if bool(used.any()) else 0.0
-    return Deviation(float(c.max()) if c.numel() else 0.0, norm, c > limit)
+    scale = torch.where(used, spread + half_spacing, 0.0)
+    return c, float(torch.where(used, error, 0.0).square().sum()), float(scale.square().sum())
 
 
 def _overflow_may_differ(got: Tensor, exact: Tensor, dtype: torch.dtype, yardstick: Tensor, limit: float) -> Tensor:

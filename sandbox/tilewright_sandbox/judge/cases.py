@@ -17,6 +17,7 @@ from .lattice import draw_lattice
 from .transforms import TRANSFORMS
 
 MEAN_ZERO_DRAWS = frozenset({"spec", "again", "signed_lognormal"})
+"""And every `slot:…`."""
 Group = Literal["budget", "memory", "determinism", "lattice", "transforms", "shapes"]
 Layout = Literal["contiguous", "strided", "offset"]
 
@@ -28,12 +29,18 @@ class Case:
     dtypes: Mapping[str, Dtype] = field(default_factory=dict)
     """Of every tensor input."""
     draw: str = "spec"
-    """`spec`; `again`, a second draw; a distribution of `inputs`; `lattice:31`; or the name of a transform."""
+    """`spec`; `again`, a second draw; `slot:3`, a further one;
+    a distribution of `inputs`; `lattice:31`; or the name of a transform."""
     layout: Layout = "contiguous"
     poison: Poison = "nan"
     twin_of: Case | None = None
     """The case whose outputs must be equal bit for bit."""
     repeat: int = 0
+
+    @property
+    def mean_zero(self) -> bool:
+        """Whether data inputs are symmetric about zero, unless the spec bounds them."""
+        return self.draw in MEAN_ZERO_DRAWS or self.draw.startswith("slot:")
 
     @property
     def label(self) -> str:
@@ -56,6 +63,8 @@ def case_inputs(spec: Spec, case: Case, seed: bytes, device: str = "cpu") -> Inp
         return draw_lattice(spec, case.workload.axes, seed, case.dtypes, q, device)
     if case.draw == "again":
         return draw_inputs(spec, case.workload.axes, seed + b"again", case.dtypes, device=device)
+    if case.draw.startswith("slot:"):
+        return draw_inputs(spec, case.workload.axes, seed + case.draw.encode(), case.dtypes, device=device)
     if case.draw in DISTRIBUTIONS:
         return draw_inputs(spec, case.workload.axes, seed, case.dtypes, case.draw, device)
     inputs = draw_inputs(spec, case.workload.axes, seed, case.dtypes, device=device)

@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from ..contract import Check, CheckName, TensorOutput
+from ..twins import HALF
 from .budget import Deviation, deviate, thresholds
-from .cases import MEAN_ZERO_DRAWS
 from .ir import breaches, has_float_atomics
 from .memory import input_changed, margin_written, reads_outside, unwritten
 from .observe import Observation, Observations, same_bits
 from .pattern import describe_pattern
 from .transforms import TRANSFORMS
-from .twins import HALF
 
+LEAST_OF_FLOOR = 0.9
 Facts = dict[str, bool | int | float | str]
 
 
@@ -114,14 +114,25 @@ def shapes(seen: Observations) -> Check:
         text = "WHERE excludes every shape that was drawn from the spec's domain. Widen it."
         return _fail("shapes", "no_feasible_shape", text, _notes(seen, "shapes"))
     cases = seen.of("shapes")
-    return _within_budget("shapes", seen, cases) if cases else _not_run("shapes", "no shape was run")
+    if not cases:
+        return _not_run("shapes", "no shape was run")
+    check = _within_budget("shapes", seen, cases)
+    if check.status == "PASS" and seen.unchecked:
+        reason = f"the oracle does not fit in this device's memory at {seen.unchecked[0]}"
+        return Check(name="shapes", status="NOT_RUN", reason=reason, facts=check.facts)
+    return check
+
+
+def timed_outputs(seen: Observations, timed: Sequence[Observation]) -> Check:
+    """The error budget on outputs that were written while the clock ran."""
+    return _within_budget("budget", seen, timed)
 
 
 def _within_budget(name: CheckName, seen: Observations, cases: Sequence[Observation]) -> Check:
     limits = thresholds()
     worst_c, worst_norm, worst_case = 0.0, 0.0, ""
     for one in cases:
-        walks = seen.oracle.expected(one.case).linear and one.case.draw in MEAN_ZERO_DRAWS
+        walks = seen.oracle.expected(one.case).linear and one.case.mean_zero
         limit = limits.element_mean_zero if walks else limits.element_otherwise
         for place, declared in enumerate(seen.spec.outputs):
             deviation = _deviation(seen, one, place, limit)
@@ -220,7 +231,7 @@ def lattice(seen: Observations) -> Check:
 
 def gradients(seen: Observations) -> Check:
     asked = ", ".join(seen.spec.accept.grad)
-    reason = f"gradients ({asked}) need a device" if asked else "the spec asks for none"
+    reason = f"gradients ({asked}) are not captured into plans" if asked else "the spec asks for none"
     return _not_run("gradients", reason, mandatory=bool(asked))
 
 
@@ -241,7 +252,20 @@ def ir(seen: Observations) -> Check:
 
 
 def physics(seen: Observations) -> Check:
-    return _not_run("physics", "no time was measured: this machine judged without a device")
+    """No time is under what memory allows for the bytes that the spec says must move."""
+    if not seen.times:
+        return _not_run("physics", "no time was measured")
+    facts: Facts = {}
+    for time in seen.times:
+        floor_us = seen.floors_us[time.workload.label]
+        facts[f"of_roofline {time.workload.label}"] = round(time.roofline_us / time.median_us, 3)
+        if time.median_us < LEAST_OF_FLOOR * floor_us:
+            text = (
+                f"{time.median_us:.1f} µs at {time.workload.label} is less than the {floor_us:.1f} µs that this card's "
+                "memory needs for the bytes that must be read and written. Work is left out, or the cache holds it."
+            )
+            return _fail("physics", "faster_than_memory", text, {"median_us": time.median_us, "floor_us": floor_us})
+    return Check(name="physics", status="PASS", facts=facts)
 
 
 CHECKS: dict[CheckName, Callable[[Observations], Check]] = {

@@ -54,7 +54,9 @@ def exact_elements(reference: Reference, inputs: Mapping[str, Any], oracle: tupl
     )
 
 
-def widest_lattice(reference: Reference, spec: Spec, axes: Mapping[str, int], dtypes: Mapping[str, Dtype]) -> int:
+def widest_lattice(
+    reference: Reference, spec: Spec, axes: Mapping[str, int], dtypes: Mapping[str, Dtype], device: str = "cpu"
+) -> int:
     """The largest q = 2ᵏ − 1 for which the test applies on these shapes, or 0 where it does not apply at all.
 
     The bound on partial sums is the reference on |inputs|: it must stay below 2²⁴, and outputs inside their dtype.
@@ -64,10 +66,10 @@ def widest_lattice(reference: Reference, spec: Spec, axes: Mapping[str, int], dt
         return 0
     q = min(WIDEST[dtypes.get(t.name, t.dtype)] for t in floating)
     seed = b"is the lattice applicable"  # which elements are exact says nothing about the secret inputs
-    if not keeps_integers(reference, draw_lattice(spec, axes, seed, dtypes, 1)):
+    if not keeps_integers(reference, draw_lattice(spec, axes, seed, dtypes, 1, device)):
         return 0
     while q >= 1:
-        inputs = draw_lattice(spec, axes, seed, dtypes, q)
+        inputs = draw_lattice(spec, axes, seed, dtypes, q, device)
         magnitudes = {n: v.abs() if isinstance(v, Tensor) and v.is_floating_point() else v for n, v in inputs.items()}
         bound = reference.run_float64(magnitudes)
         native = reference.run(inputs)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..boxes import choose, client, is_trusted
-from ..contract import DTYPE_BYTES, Config, Plan, Rejected, Spec, candidate_id
+from ..contract import DTYPE_BYTES, Config, MeasuredTime, Plan, Rejected, Spec, candidate_id
 from ..jobs import InterpretFailed, InterpretRequest, JudgeRequest
 from ..poison import first_overwritten
 from .cases import Case, case_inputs
@@ -60,6 +60,14 @@ class Observations:
     notes: dict[str, bool | int | float | str] = field(default_factory=dict)
     """Figures of what was not run, for the facts of the checks: shapes skipped, transforms outside the domain."""
 
+    unchecked: list[str] = field(default_factory=list)
+    """Cases that ran and whose oracle does not fit in memory."""
+    bitwise: bool | None = None
+    """Whether every output is the reference's own, bit for bit; None until that was asked."""
+    times: tuple[MeasuredTime, ...] = ()
+    floors_us: Mapping[str, float] = field(default_factory=dict)
+    """By workload: the least bytes at this card's measured bandwidth."""
+
     def of(self, *groups: str) -> list[Observation]:
         return [one for one in self.observed if one.case.group in groups]
 
@@ -80,7 +88,7 @@ class Observer:
 
     def __init__(self, request: JudgeRequest, spec: Spec, seed: bytes) -> None:
         self.request, self.spec, self.seed = request, spec, seed
-        self.session = choose(request.box, trusted=is_trusted(request.proposer)).start("interpret")
+        self.session = choose(request.box.split()[0], trusted=is_trusted(request.proposer)).start("interpret")
         self.label = self.session.label
 
     def __enter__(self) -> Self:

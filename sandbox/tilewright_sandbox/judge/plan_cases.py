@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..contract import Spec, Workload
+from ..twins import twin_dtypes
 from .cases import Case
 from .inputs import draw_inputs
 from .lattice import widest_lattice
 from .reference import Reference
 from .transforms import TRANSFORMS
-from .twins import twin_dtypes
 
 
 def screen_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
@@ -20,12 +20,12 @@ def screen_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
     for dtypes in twin_dtypes(spec):
         first = Case("budget", workload, dtypes)
         cases += [first, Case("memory", workload, dtypes, poison="large", twin_of=first)]
-        cases += [Case("budget", workload, dtypes, draw) for draw in _budget_draws(spec)]
+        cases += [Case("budget", workload, dtypes, draw) for draw in budget_draws(spec)]
     cases.append(Case("determinism", workload, cases[0].dtypes, twin_of=cases[0], repeat=1))
     return cases
 
 
-def _budget_draws(spec: Spec) -> list[str]:
+def budget_draws(spec: Spec) -> list[str]:
     bounded = any(t.low is not None or t.high is not None or t.fill == "uniform" for t in spec.tensor_inputs)
     return ["again"] if bounded else ["again", "signed_lognormal"]
 

@@ -26,16 +26,17 @@ from ..contract import (
     Workload,
 )
 from ..expressions import compile_where
+from ..identity import Identity
 from ..jobs import JudgeRequest
+from ..shapes import choose_shapes, long_shapes, predicted_accesses
 from ..spec import SpecFolder
 from ..targets import TARGETS
+from ..twins import Feasible, base_shape
 from .checks import CHECKS
-from .observe import Observations, Observer, Stopped, read_ttir, same_bits
+from .observe import Observation, Observations, Observer, Stopped, read_ttir, same_bits
 from .oracle import Oracle
 from .plan_cases import lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
 from .reference import Reference
-from .shapes import choose_shapes, long_shapes, predicted_accesses
-from .twins import Feasible, base_shape
 
 SCREENED: tuple[CheckName, ...] = ("structure", "memory", "determinism", "budget", "ir")
 LATTICE_LONG = 263
@@ -197,7 +198,10 @@ class Clerk:
         message = f"{failed.message.rstrip().removesuffix('.')}. Seen at {stopped.case.label}."
         return failed.model_copy(update={"box": stopped.box, "evidence": evidence, "message": message})
 
-    def decide(self, checks: tuple[Check, ...], seen: Observations) -> Rejected | Measured:
+    def decide(
+        self, checks: tuple[Check, ...], seen: Observations, device: Identity | None = None
+    ) -> Rejected | Measured:
+        """`device` where the plans ran on one."""
         failed = next((check for check in checks if check.status == "FAIL"), None)
         if failed is not None:
             return self.rejected(failed.name, str(failed.facts["code"]), failed.reason, checks, seen.box)
@@ -210,9 +214,11 @@ class Clerk:
         compiled = bool(self.request.plans) and all(plan.compiled for plan in self.request.plans)
         return Measured(
             candidate_id=self.candidate.id, config=self.request.config,
-            evidence=f"interpreter + compiled for {self.request.target}" if compiled else "interpreter",
+            evidence=f"device: {device.name}" if device else f"interpreter + compiled for {self.request.target}"
+            if compiled else "interpreter", device_uuid=device.uuid if device else None,
             target=self.request.target, checks=tuple(sorted((*checks, *left), key=lambda c: STAGES.index(c.name))),
-            rung=rung(seen), times=self._times(), plans=tuple(plan.sha256 for plan in self.request.plans),
+            rung=rung(seen), times=seen.times if device else self._times(),
+            plans=tuple(plan.sha256 for plan in self.request.plans),
             hybrid=any(plan.hybrid for plan in self.request.plans), box=seen.box,
             seed_commitment=hashlib.sha256(self.seed).hexdigest(), seed=self.seed.hex(),
         )  # fmt: skip
@@ -229,11 +235,14 @@ class Clerk:
 def rung(seen: Observations) -> Literal["bitwise", "within budget"]:
     """Bitwise where every output of every case is the reference's own, bit for bit, in the case's dtypes; all NaN are
     one."""
-    for one in seen.observed:
-        native = seen.oracle.expected(one.case).native
-        if not all(_same_bits(output, own) for output, own in zip(one.outputs, native, strict=True)):
-            return "within budget"
-    return "bitwise"
+    if seen.bitwise is None:
+        seen.bitwise = all(_is_native(seen, one) for one in seen.observed)
+    return "bitwise" if seen.bitwise else "within budget"
+
+
+def _is_native(seen: Observations, one: Observation) -> bool:
+    native = seen.oracle.expected(one.case).native
+    return all(_same_bits(output, own) for output, own in zip(one.outputs, native, strict=True))
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 
-from ..contract import Axis, Dtype, Spec, resolve_shape
+from .contract import Axis, Dtype, Spec, resolve_shape
 
 HALF = ("bfloat16", "float16")
 BASE = {1: (61,), 2: (5, 61), 3: (3, 37, 53), 4: (3, 37, 53, 29)}
@@ -20,6 +20,8 @@ LARGER = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 MAX_ELEMENTS = 65_536
 MAX_VOLUME = 1 << 22
 """Product of all axes: multiplications of a contraction under the interpreter."""
+DEVICE_MAX_ELEMENTS = 1 << 24
+DEVICE_MAX_VOLUME = 1 << 34
 MAX_TRIED = 4000
 
 Feasible = Callable[[Mapping[str, int]], bool]
@@ -53,6 +55,11 @@ def elements(spec: Spec, axes: Mapping[str, int]) -> int:
 def interpretable(spec: Spec, axes: Mapping[str, int]) -> bool:
     """Whether the interpreter runs this shape in about a second."""
     return elements(spec, axes) <= MAX_ELEMENTS and math.prod(axes.values()) <= MAX_VOLUME
+
+
+def quick_on_device(spec: Spec, axes: Mapping[str, int]) -> bool:
+    """Whether the float64 oracle of this shape is a matter of milliseconds on a GPU."""
+    return elements(spec, axes) <= DEVICE_MAX_ELEMENTS and math.prod(axes.values()) <= DEVICE_MAX_VOLUME
 
 
 def base_shape(spec: Spec, feasible: Feasible) -> dict[str, int] | None:

@@ -1,18 +1,18 @@
 """Which shapes a candidate must get right: edges of the domain and of its blocks, and shapes that nobody could foresee.
 
 A shape at which WHERE does not hold is outside the candidate's domain: it is counted and skipped. Shapes are bounded by
-what the interpreter can run; extents beyond 2³¹ elements are left to a device.
+what the interpreter, or the oracle on a device, can run.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ..contract import Config, Spec, Workload
+from .contract import Config, Spec, Workload
 from .twins import Feasible, interpretable, nearest
 
 LONG = 131
@@ -39,10 +39,17 @@ class Shapes:
 
 
 def choose_shapes(
-    spec: Spec, config: Config, feasible: Feasible, seed: bytes, quick: Feasible = lambda axes: True
+    spec: Spec,
+    config: Config,
+    feasible: Feasible,
+    seed: bytes,
+    quick: Feasible = lambda axes: True,
+    *,
+    fits: Callable[[Spec, Mapping[str, int]], bool] = interpretable,
+    hidden_max: int = HIDDEN_MAX,
 ) -> Shapes:
-    """Every shape is feasible, inside the domain, and holds few enough elements for the interpreter. `quick` says
-    whether the candidate makes few enough accesses there; a hidden shape is drawn again where it does not."""
+    """Every shape is feasible, inside the domain, and `fits` whatever runs it. `quick` says whether the candidate makes
+    few enough accesses there; a hidden shape is drawn again where it does not."""
     chance = random.Random(int.from_bytes(seed, "little"))
     seen: set[str] = set()
     infeasible = 0
@@ -57,7 +64,7 @@ def choose_shapes(
                 break
             bound = {name: nearest(spec.axes[name], extent) for name, extent in axes.items()}
             workload = Workload(role=role, axes=bound)
-            if workload.label in seen or not interpretable(spec, bound):
+            if workload.label in seen or not fits(spec, bound):
                 continue
             seen.add(workload.label)
             if not feasible(bound):
@@ -66,7 +73,7 @@ def choose_shapes(
                 admitted.append(workload)
         return tuple(admitted)
 
-    first = (*admit("edge", _edges(spec), quick), *admit("hidden", _hidden(spec, chance), quick, HIDDEN))
+    first = (*admit("edge", _edges(spec), quick), *admit("hidden", _hidden(spec, chance, hidden_max), quick, HIDDEN))
     blocks = admit("edge", _about_blocks(spec, config), lambda axes: True)
     return Shapes(first, blocks, infeasible, _domain_share(spec, feasible, chance))
 
@@ -78,9 +85,9 @@ def predicted_accesses(axes: Mapping[str, int], counted: Iterable[tuple[Mapping[
     return min((count * math.prod(max(1.0, axes[n] / other[n]) for n in axes) for other, count in counted), default=0.0)
 
 
-def _hidden(spec: Spec, chance: random.Random) -> Iterator[dict[str, int]]:
+def _hidden(spec: Spec, chance: random.Random, most: int) -> Iterator[dict[str, int]]:
     for _ in range(DRAWS):
-        yield {name: _log_uniform(axis.min, min(axis.max, HIDDEN_MAX), chance) for name, axis in spec.axes.items()}
+        yield {name: _log_uniform(axis.min, min(axis.max, most), chance) for name, axis in spec.axes.items()}
 
 
 def _log_uniform(low: int, high: int, chance: random.Random) -> int:

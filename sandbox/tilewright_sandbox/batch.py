@@ -1,0 +1,52 @@
+"""`python -m tilewright_sandbox.batch JOBS`: judge a folder of jobs. Needs torch, triton, cuda-core, pydantic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from .contract import Measured
+from .job_files import Answer, judge_jobs
+from .jobs import JudgeError
+from .judge_process import JudgeProcess
+
+
+def line(name: str, answer: Answer) -> str:
+    """One verdict on one line."""
+    if isinstance(answer, JudgeError):
+        return f"{name}  {answer.cause} error: {answer.message}"
+    verdict = answer.verdict
+    if isinstance(verdict, Measured):
+        times = ", ".join(
+            f"{t.workload.label}: {t.median_us:.1f} µs, {t.ratio[1]:.3f}× {t.strongest}"
+            for t in verdict.times
+            if t.kind == "measured"
+        )
+        return f"{name}  measured in {answer.seconds:.1f} s  {times}"
+    return f"{name}  rejected at {verdict.stage} ({verdict.code}) in {answer.seconds:.1f} s: {verdict.message}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """0 when every job has a verdict; 3 where a job could not be served."""
+    parser = argparse.ArgumentParser(prog="python -m tilewright_sandbox.batch", description=__doc__)
+    parser.add_argument("jobs", type=Path, help="folder of *.job.json")
+    parser.add_argument("--watch", action="store_true", help="go on waiting for jobs until interrupted")
+    given = parser.parse_args(arguments)
+    if not given.jobs.is_dir():
+        parser.error(f"{given.jobs} is no folder")
+    failed = 0
+    with JudgeProcess() as judge:
+        while True:
+            for name, answer in judge_jobs(given.jobs, judge):
+                failed += isinstance(answer, JudgeError)
+                sys.stdout.write(line(name, answer) + "\n")
+                sys.stdout.flush()
+            if not given.watch:
+                return 3 if failed else 0
+            time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

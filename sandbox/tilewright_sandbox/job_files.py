@@ -1,0 +1,117 @@
+"""Jobs and verdicts as files, so that a batch built on one machine is judged on another.
+
+A jobs folder holds `<job>.job.json` (a JudgeRequest whose paths are relative to the folder), and `specs/` and `blobs/`,
+which jobs share; the judge writes `<job>.verdict.json` (a Judged, or a JudgeError) beside each. A job's name is the hash
+of its request: writing it twice is writing it once, and a verdict that is there already is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from .contract import SandboxUnavailable
+from .jobs import Judged, JudgeError, JudgeRequest
+from .judge_process import JudgeProcess
+from .spec import SpecFolder
+
+Answer = Judged | JudgeError
+_ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, Field(discriminator="kind")])
+JOB, VERDICT = ".job.json", ".verdict.json"
+JOB_LIMIT_S = 300.0
+"""For one job: a judge that has not answered by then is ended and started again for the next."""
+
+
+def write_job(jobs: Path, request: JudgeRequest, folder: SpecFolder) -> str:
+    """Put a request into a jobs folder, with its spec and binaries; the job's name. The job itself comes last."""
+    spec_place = f"specs/{folder.spec.sha256[:12]}/{folder.spec.name}"
+    target = jobs / spec_place
+    if not (target / "reference.py").exists():
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder.path / "spec.toml", target / "spec.toml")
+        write_whole(target / "reference.py", folder.reference_source.encode())
+    blobs = jobs / "blobs"
+    blobs.mkdir(parents=True, exist_ok=True)
+    for plan in request.plans:
+        for kernel in plan.kernels:
+            for name in (kernel.cubin_sha256, kernel.ttir_sha256):
+                if not (blobs / name).exists():
+                    write_whole(blobs / name, (Path(request.blobs_path) / name).read_bytes())
+    portable = request.model_copy(update={"spec_path": spec_place, "blobs_path": "blobs"})
+    name = portable.sha256[:24]
+    if not (jobs / f"{name}{JOB}").exists():
+        write_whole(jobs / f"{name}{JOB}", portable.model_dump_json().encode())
+    return name
+
+
+def read_job(jobs: Path, name: str) -> JudgeRequest:
+    """The request with its paths made absolute. ValueError where the file is not one."""
+    request = JudgeRequest.model_validate_json((jobs / f"{name}{JOB}").read_bytes())
+    places = {
+        "spec_path": str((jobs / request.spec_path).resolve()),
+        "blobs_path": str((jobs / request.blobs_path).resolve()),
+    }
+    return request.model_copy(update=places)
+
+
+def read_verdict(jobs: Path, name: str) -> Answer | None:
+    """None where there is none yet, or one that is not whole."""
+    try:
+        return _ANSWER.validate_json((jobs / f"{name}{VERDICT}").read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
+
+
+def waiting(jobs: Path) -> list[str]:
+    """Names of jobs that have no verdict, in the order in which they were written."""
+    found = [path for path in jobs.glob(f"*{JOB}") if not (jobs / path.name.replace(JOB, VERDICT)).exists()]
+    return [
+        path.name.removesuffix(JOB) for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+    ]
+
+
+def judge_jobs(
+    jobs: Path, judge: JudgeProcess, on_answer: Callable[[str, Answer], None] = lambda name, answer: None
+) -> Iterator[tuple[str, Answer]]:
+    """Judge every job that waits, one after the other. A job that cannot be served gets a JudgeError for an answer, so
+    that one bad job does not hold up the rest; SandboxUnavailable is answered the same way."""
+    for name in waiting(jobs):
+        answer = _judge_one(jobs, name, judge)
+        write_whole(jobs / f"{name}{VERDICT}", answer.model_dump_json().encode(), replace=False)
+        on_answer(name, answer)
+        yield name, answer
+
+
+def _judge_one(jobs: Path, name: str, judge: JudgeProcess) -> Answer:
+    try:
+        request = read_job(jobs, name)
+    except (OSError, ValueError) as error:
+        first_line = str(error).splitlines()[0]
+        return JudgeError(cause="internal", message=f"{name}{JOB} is not a job: {first_line}", fix="write it again")
+    try:
+        reply = judge.request(request, JOB_LIMIT_S)
+    except SandboxUnavailable as error:
+        return JudgeError(cause="machine", message=error.what, fix=error.fix)
+    assert isinstance(reply, Judged | JudgeError), reply.kind
+    return reply
+
+
+def write_whole(path: Path, data: bytes, *, replace: bool = True) -> bool:
+    """Whole or not at all. Without `replace` the first writer wins, and the answer says whether it was this one."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_bytes(data)
+    if replace:
+        partial.replace(path)
+        return True
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        return False
+    finally:
+        partial.unlink()
+    return True

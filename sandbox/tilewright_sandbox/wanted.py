@@ -1,0 +1,55 @@
+"""Which plans a verdict on a device needs: the shapes and dtypes at which a candidate is captured before it is judged.
+
+Who builds and who judges both work this out from (spec, config, WHERE, shape seed): a judge that misses a plan says so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Literal
+
+from .contract import Config, Spec, Workload
+from .jobs import BuildJob
+from .shapes import choose_shapes, long_shapes
+from .twins import Feasible, base_shape, quick_on_device, twin_dtypes
+
+BLOCK_SHAPES = 4
+LATTICE_LONG = 1031
+HIDDEN_MAX = 1 << 20
+
+
+def device_dtypes(spec: Spec) -> tuple[dict[str, str], ...]:
+    """Of every tensor input: the twin in which rounding hides least, and the spec's own."""
+    own = {tensor.name: str(tensor.dtype) for tensor in spec.tensor_inputs}
+    wide: Mapping[str, str] = twin_dtypes(spec)[0]
+    return (own,) if wide == own else (dict(wide), own)
+
+
+def wanted_plans(
+    spec: Spec, config: Config, feasible: Feasible, shape_seed: bytes, depth: Literal["screen", "full"]
+) -> tuple[BuildJob, ...]:
+    """Jobs for the builder, each once: the base shape in every dtype, tune and bench workloads in the spec's own, and
+    for a full verdict shapes that nobody could foresee. Empty where WHERE admits no small shape."""
+    base = base_shape(spec, feasible)
+    if base is None:
+        return ()
+    dtypes = device_dtypes(spec)
+    own = dtypes[-1]
+    bound = [(Workload(role="twin", axes=base), kinds) for kinds in dtypes]
+    bound += [(workload, own) for workload in spec.with_role("tune", "bench")]
+    if depth == "full":
+        shapes = choose_shapes(
+            spec, config, feasible, shape_seed, fits=quick_on_device, hidden_max=HIDDEN_MAX
+        )  # fmt: skip
+        blocks = list(shapes.blocks)
+        random.Random(shape_seed).shuffle(blocks)
+        chosen = (*shapes.first, *blocks[:BLOCK_SHAPES])
+        bound += [(workload, dtypes[place % len(dtypes)]) for place, workload in enumerate(chosen)]
+        for axes in long_shapes(spec, feasible, lambda axes: quick_on_device(spec, axes), LATTICE_LONG):
+            bound += [(Workload(role="twin", axes=axes), kinds) for kinds in dtypes]
+    jobs = {
+        (workload.role, workload.label, tuple(kinds.items())): BuildJob(config=config, workload=workload, dtypes=kinds)  # type: ignore[arg-type]
+        for workload, kinds in bound
+    }
+    return tuple(jobs.values())
