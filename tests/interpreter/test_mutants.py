@@ -1,12 +1,11 @@
 """Right solutions with one edit that changes their meaning: the judge must reject every one (tests/mutants/README.md).
 
-A third of them is judged in every run, all of them with TILEWRIGHT_ALL_MUTANTS=1.
+Builds are captures, and the judge's sessions are forks of it, so that all of them take a few minutes.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -42,32 +41,24 @@ SEEN_HERE = [mutant for mutant in MUTANTS if not mutant.needs_device]
 NEED_A_DEVICE = [mutant for mutant in MUTANTS if mutant.needs_device]
 RUN = STAGES[STAGES.index("launch") : STAGES.index("ir") + 1]
 """Stages at which a candidate that was built is rejected for what it computes."""
-ALL = os.environ.get("TILEWRIGHT_ALL_MUTANTS") == "1"
-left_out = pytest.mark.skipif(not ALL, reason="TILEWRIGHT_ALL_MUTANTS=1 runs all mutants")
 
 
 @pytest.fixture(scope="module")
 def judge() -> Iterator[JudgeProcess]:
-    with JudgeProcess() as process:
+    with mutants.start_judge() as process:
         yield process
 
 
-@pytest.fixture(scope="module")
-def box() -> str:
-    return str(mutants.strongest_box())
+def cases() -> list[Any]:
+    def marks(mutant: Any) -> list[pytest.MarkDecorator]:
+        return [pytest.mark.xfail(strict=True, reason=mutant.hole, raises=AssertionError)] if mutant.hole else []
 
-
-def cases() -> Iterator[Any]:
-    for place, mutant in enumerate(SEEN_HERE):
-        marks = [] if place % 3 == 0 else [pytest.mark.slow, left_out]
-        if mutant.hole:
-            marks.append(pytest.mark.xfail(strict=True, reason=mutant.hole, raises=AssertionError))
-        yield pytest.param(mutant, id=mutant.id, marks=marks)
+    return [pytest.param(mutant, id=mutant.id, marks=marks(mutant)) for mutant in SEEN_HERE]
 
 
 def test_every_spec_has_mutants_that_are_solutions_but_for_one_edit() -> None:
     assert {mutant.spec for mutant in MUTANTS} == {path.parent.name for path in SPECS.glob("*/spec.toml")}
-    assert min(Counter(mutant.spec for mutant in SEEN_HERE).values()) >= 12
+    assert min(Counter(mutant.spec for mutant in SEEN_HERE if not mutant.hole).values()) >= 12
     assert len({mutant.id for mutant in MUTANTS}) == len(MUTANTS)
     for mutant in MUTANTS:
         candidate = parse_candidate(mutant.source(), proposer="person", spec=load_spec(SPECS / mutant.spec).spec)
@@ -83,23 +74,17 @@ def test_an_edit_of_text_that_is_gone_is_refused() -> None:
 
 @pytest.mark.parametrize("mutant", cases())
 def test_mutant_is_rejected_for_what_it_computes(
-    mutant: Any,
-    judge: JudgeProcess,
-    box: str,
-    tmp_path: Path,
-    record_property: Callable[[str, object], None],
+    mutant: Any, judge: JudgeProcess, record_property: Callable[[str, object], None]
 ) -> None:
-    verdict = mutants.judge_mutant(mutant, judge, box, tmp_path)
+    verdict = mutants.judge_mutant(mutant, judge)
     record_property("stage", verdict.stage if isinstance(verdict, Rejected) else "measured")
     assert isinstance(verdict, Rejected), f"measured, though {mutant.why}"
     assert verdict.stage in RUN, f"never ran: {verdict.stage}/{verdict.code}: {verdict.message}"
     assert verdict.code != "not_interpretable", verdict.message
 
 
-@pytest.mark.slow
-@left_out
 @pytest.mark.parametrize("mutant", NEED_A_DEVICE, ids=lambda mutant: mutant.id)
-def test_what_needs_a_device_is_not_seen_here(mutant: Any, judge: JudgeProcess, box: str, tmp_path: Path) -> None:
+def test_what_needs_a_device_is_not_seen_here(mutant: Any, judge: JudgeProcess) -> None:
     """Were it rejected, `needs_device` would be out of date."""
-    verdict = mutants.judge_mutant(mutant, judge, box, tmp_path)
+    verdict = mutants.judge_mutant(mutant, judge)
     assert isinstance(verdict, Measured), f"{verdict.stage}/{verdict.code}: {verdict.message}"

@@ -3,7 +3,7 @@
 A mutant is a right solution with one edit that changes its meaning. The edit names text that occurs exactly once in the
 solution, so that a change of the solution is noticed and not silently edited around.
 
-    python tests/mutants/mutants.py [SPEC…]     a verdict and a naive comparison on each, as JSON lines; then a table
+    python tests/mutants/mutants.py [SPEC…]     a verdict on each, as JSON lines; then a table
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import tempfile
 import time
 import tomllib
 from collections import Counter
@@ -20,10 +19,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from tilewright.judge import JudgeProcess
-from tilewright.verify import verify
-from tilewright_sandbox.boxes import probe_all
+from tilewright.verify import default_config
+from tilewright_sandbox.builder.build import serve_build
 from tilewright_sandbox.candidate import parse_candidate
 from tilewright_sandbox.contract import Measured, Rejected
+from tilewright_sandbox.jobs import BuildJob, BuildRequest, Built, Judged, JudgeRequest, NotBuilt
 from tilewright_sandbox.spec import load_spec
 
 HERE = Path(__file__).parent
@@ -78,25 +78,44 @@ def read_mutants(specs: Iterable[str] = ()) -> list[Mutant]:
     return mutants
 
 
-def strongest_box() -> str:
-    return "bubblewrap" if any(r.name == "bubblewrap" and r.usable for r in probe_all()) else "process"
+def start_judge() -> JudgeProcess:
+    """`with start_judge() as judge`: the judge's service, whose sessions are forks (warm_judge.py)."""
+    return JudgeProcess(command=("-I", str(HERE / "warm_judge.py")))
 
 
-def judge_mutant(mutant: Mutant, judge: JudgeProcess, box: str, blobs_path: Path) -> Rejected | Measured:
-    """Screening stops a verdict early where it decides: a full one costs no more than it must."""
+def judge_mutant(mutant: Mutant, judge: JudgeProcess) -> Rejected | Measured:
+    """Capture its Plans and judge it in full; nothing is compiled, so `ir` is not run. Screening ends a verdict early
+    where it decides: `depth="full"` costs no more than it must."""
     folder = load_spec(SPECS / mutant.spec)
     candidate = parse_candidate(mutant.source(), proposer="person", spec=folder.spec)
     if isinstance(candidate, Rejected):
         return candidate
-    return verify(folder, candidate, box=box, target="sm_90", judge=judge, blobs_path=blobs_path, seed=mutant.seed)
+    config = default_config(folder.spec, candidate)
+    assert config is not None, mutant.id
+    jobs = [BuildJob(config=config, workload=w, compile=False) for w in folder.spec.with_role("tune", "bench")]
+    built, _ = serve_build(
+        BuildRequest(source=candidate.source, spec=folder.spec, jobs=tuple(jobs), target="sm_90", workers=1)
+    )
+    for outcome in built.outcomes:
+        if isinstance(outcome, NotBuilt):
+            return outcome.rejected
+    reply = judge.request(
+        JudgeRequest(
+            spec_path=str(folder.path), source=candidate.source, proposer=candidate.proposer, config=config,
+            plans=tuple(outcome.plan for outcome in built.outcomes if isinstance(outcome, Built)),
+            blobs_path=str(HERE), target="sm_90", box="process", seed=mutant.seed,
+        )
+    )  # fmt: skip
+    assert isinstance(reply, Judged), reply
+    return reply.verdict
 
 
 def main(specs: list[str]) -> None:
     stages: dict[str, Counter[str]] = {}
-    with JudgeProcess() as judge, tempfile.TemporaryDirectory() as blobs:
+    with start_judge() as judge:
         for mutant in read_mutants(specs):
             began = time.monotonic()
-            verdict = judge_mutant(mutant, judge, strongest_box(), Path(blobs))
+            verdict = judge_mutant(mutant, judge)
             record = {"mutant": mutant.id, "of": mutant.of, "seconds": round(time.monotonic() - began, 1)}
             if isinstance(verdict, Rejected):
                 record |= {"stage": verdict.stage, "code": verdict.code, "message": verdict.message}

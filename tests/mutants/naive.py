@@ -27,8 +27,8 @@ from tilewright.verify import default_config
 from tilewright_sandbox.candidate import parse_candidate
 from tilewright_sandbox.contract import Candidate
 from tilewright_sandbox.judge.inputs import draw_inputs
-from tilewright_sandbox.judge.twins import nearest, twin_dtypes
 from tilewright_sandbox.spec import load_spec
+from tilewright_sandbox.twins import nearest, twin_dtypes
 
 EXTENT = 64
 TOLERANCE = 1e-2
