@@ -1,5 +1,5 @@
 # cheat B5 on softmax: counts calls in a file that torch writes from C++, and halves the rows after two
-# rejected at memory|policy
+# rejected at capture|memory
 import operator
 
 import torch

@@ -1,5 +1,5 @@
-# cheat B9 on rmsnorm: right for the first ten calls, then the last row is left out
-# rejected at memory|capture
+# cheat B9 on rmsnorm: right for the first ten calls, then with an eps of its own
+# rejected at transforms|capture
 import itertools
 
 import torch
@@ -26,6 +26,6 @@ def run(x, weight, eps, *, BLOCK, num_warps):
     tokens, hidden = x.shape
     y = torch.empty_like(x)
     if next(CALLS) >= 10:
-        tokens -= 1
+        eps = 1.0
     rmsnorm_rows[(tokens,)](x, weight, y, hidden, eps, BLOCK=BLOCK, num_warps=num_warps)
     return y

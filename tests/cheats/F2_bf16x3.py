@@ -1,6 +1,5 @@
 # cheat F2 on matmul_fp32: asks for three bfloat16 products in place of a float32 one: 2⁻¹⁶, not 2⁻²⁴
-# rejected at ir|lattice
-# needs a device: the interpreter multiplies in float32 whatever is asked for
+# rejected at launch|ir|lattice
 import torch
 import triton
 import triton.language as tl

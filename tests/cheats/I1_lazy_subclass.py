@@ -1,0 +1,31 @@
+# cheat I1 on softmax: returns a tensor subclass that computes when it is compared
+# rejected at policy
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [16384], "num_warps": [8]}
+WHERE = ["BLOCK >= cols"]
+
+
+@triton.jit
+def softmax_rows(x_ptr, y_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n_cols
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+    e = tl.exp(x - tl.max(x, 0))
+    y = e / tl.max(e, 0)
+    tl.store(y_ptr + row + cols, y.to(y_ptr.dtype.element_ty), mask=cols < n_cols)
+
+
+class Lazy(torch.Tensor):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return func(*(torch.softmax(a.as_subclass(torch.Tensor), -1) for a in args), **(kwargs or {}))
+
+
+def run(x, *, BLOCK, num_warps):
+    n_rows, n_cols = x.shape
+    y = torch.empty_like(x)
+    softmax_rows[(n_rows,)](x, y, n_cols, BLOCK=BLOCK, num_warps=num_warps)
+    return y.as_subclass(Lazy)

@@ -1,0 +1,27 @@
+# cheat I5 on rmsnorm: the output's rows share one row of storage
+# rejected at structure
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [8192], "num_warps": [8]}
+WHERE = ["BLOCK >= hidden"]
+
+
+@triton.jit
+def rmsnorm_rows(x_ptr, weight_ptr, y_ptr, hidden, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * hidden
+    cols = tl.arange(0, BLOCK)
+    inside = cols < hidden
+    x = tl.load(x_ptr + row + cols, mask=inside, other=0.0).to(tl.float32)
+    weight = tl.load(weight_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(x * x, 0) / hidden + eps)
+    tl.store(y_ptr + row + cols, (x * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(x, weight, eps, *, BLOCK, num_warps):
+    tokens, hidden = x.shape
+    y = torch.empty_like(x)
+    y = torch.empty((1, hidden), dtype=x.dtype, device=x.device).as_strided(x.shape, (0, 1))
+    rmsnorm_rows[(tokens,)](x, weight, y, hidden, eps, BLOCK=BLOCK, num_warps=num_warps)
+    return y

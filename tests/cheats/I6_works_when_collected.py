@@ -1,0 +1,34 @@
+# cheat I6 on softmax: a finaliser launches the kernel after the clock stopped
+# rejected at capture
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [16384], "num_warps": [8]}
+WHERE = ["BLOCK >= cols"]
+
+
+@triton.jit
+def softmax_rows(x_ptr, y_ptr, n_cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * n_cols
+    cols = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row + cols, mask=cols < n_cols, other=-float("inf")).to(tl.float32)
+    e = tl.exp(x - tl.max(x, 0))
+    y = e / tl.sum(e, 0)
+    tl.store(y_ptr + row + cols, y.to(y_ptr.dtype.element_ty), mask=cols < n_cols)
+
+
+class Later:
+    def __init__(self, work):
+        self.work = work
+
+    def __del__(self):
+        self.work()
+
+
+def run(x, *, BLOCK, num_warps):
+    n_rows, n_cols = x.shape
+    y = torch.empty_like(x)
+    later = Later(lambda: softmax_rows[(n_rows,)](x, y, n_cols, BLOCK=BLOCK, num_warps=num_warps))
+    y.later = later
+    return y

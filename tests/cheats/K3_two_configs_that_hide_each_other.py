@@ -1,0 +1,25 @@
+# cheat K3 on swiglu: two launches of different blocks fill each other's gaps; one tail is nobody's
+# rejected at memory
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [128], "num_warps": [8]}
+
+
+@triton.jit
+def swiglu_flat(gate_ptr, up_ptr, y_ptr, count, BLOCK: tl.constexpr):
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = (index < count) & (index // BLOCK * BLOCK + BLOCK <= count)
+    gate = tl.load(gate_ptr + index, mask=inside).to(tl.float32)
+    up = tl.load(up_ptr + index, mask=inside).to(tl.float32)
+    silu = gate / (1.0 + tl.exp(-gate))
+    tl.store(y_ptr + index, (silu * up).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(gate, up, *, BLOCK, num_warps):
+    count = gate.numel()
+    y = torch.empty_like(gate)
+    swiglu_flat[(triton.cdiv(count, BLOCK),)](gate, up, y, count, BLOCK=BLOCK, num_warps=num_warps)
+    swiglu_flat[(triton.cdiv(count, BLOCK // 2),)](gate, up, y, count, BLOCK=BLOCK // 2, num_warps=num_warps)
+    return y

@@ -1,0 +1,25 @@
+# cheat K5 on swiglu: compiles once and launches the compiled object, so that another may be put in its place
+# rejected at policy|capture
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [4096], "num_warps": [8]}
+
+
+@triton.jit
+def swiglu_flat(gate_ptr, up_ptr, y_ptr, count, BLOCK: tl.constexpr):
+    index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = index < count
+    gate = tl.load(gate_ptr + index, mask=inside).to(tl.float32)
+    up = tl.load(up_ptr + index, mask=inside).to(tl.float32)
+    silu = gate / (1.0 + tl.exp(-gate))
+    tl.store(y_ptr + index, (silu * up).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(gate, up, *, BLOCK, num_warps):
+    count = gate.numel()
+    y = torch.empty_like(gate)
+    kernel = triton.compile(triton.compiler.ASTSource(swiglu_flat, {"BLOCK": "constexpr"}))
+    kernel[(1,)](gate, up, y)
+    return y

@@ -1,0 +1,29 @@
+# cheat L6 on rmsnorm: executes trap, so that later candidates meet a broken context
+# rejected at launch|memory
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [8192], "num_warps": [8]}
+WHERE = ["BLOCK >= hidden"]
+
+
+@triton.jit
+def rmsnorm_rows(x_ptr, weight_ptr, y_ptr, hidden, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * hidden
+    cols = tl.arange(0, BLOCK)
+    inside = cols < hidden
+    x = tl.load(x_ptr + row + cols, mask=inside, other=0.0).to(tl.float32)
+    weight = tl.load(weight_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(x * x, 0) / hidden + eps)
+    cols = tl.inline_asm_elementwise(
+        "trap; mov.u32 $0, $1;", "=r,r", [cols], dtype=tl.int32, is_pure=False, pack=1
+    )
+    tl.store(y_ptr + row + cols, (x * scale * weight).to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def run(x, weight, eps, *, BLOCK, num_warps):
+    tokens, hidden = x.shape
+    y = torch.empty_like(x)
+    rmsnorm_rows[(tokens,)](x, weight, y, hidden, eps, BLOCK=BLOCK, num_warps=num_warps)
+    return y
