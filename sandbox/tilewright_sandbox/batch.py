@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .contract import Measured
 from .job_files import Answer, judge_jobs
-from .jobs import JudgeError
+from .jobs import JudgeError, RaceReply
 from .judge_process import JudgeProcess
 
 
@@ -17,6 +17,10 @@ def line(name: str, answer: Answer) -> str:
     """One verdict on one line."""
     if isinstance(answer, JudgeError):
         return f"{name}  {answer.cause} error: {answer.message}"
+    if isinstance(answer, RaceReply):
+        ran = sorted(entry.median_us for entry in answer.entries if entry.median_us is not None)
+        best = f"best {ran[0]:.1f} µs" if ran else "none ran"
+        return f"{name}  raced {len(answer.entries)} plans in {answer.seconds:.1f} s  {best}"
     verdict = answer.verdict
     if isinstance(verdict, Measured):
         times = ", ".join(

@@ -1,8 +1,8 @@
 """Jobs and verdicts as files, so that a batch built on one machine is judged on another.
 
 A jobs folder holds `<job>.job.json` (a JudgeRequest whose paths are relative to the folder), and `specs/` and `blobs/`,
-which jobs share; the judge writes `<job>.verdict.json` (a Judged, or a JudgeError) beside each. A job's name is the hash
-of its request: writing it twice is writing it once, and a verdict that is there already is kept.
+which jobs share; the judge writes `<job>.verdict.json` (a Judged, or a JudgeError) beside each. A job is named by its
+request's hash: writing it twice is writing it once, and a verdict that is there already is kept.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from .contract import SandboxUnavailable
-from .jobs import Judged, JudgeError, JudgeRequest
+from .jobs import Judged, JudgeError, JudgeRequest, RaceReply, RaceRequest
 from .judge_process import JudgeProcess
 from .spec import SpecFolder
 
-Answer = Judged | JudgeError
+Job = JudgeRequest | RaceRequest
+Answer = Judged | RaceReply | JudgeError
+_JOB: TypeAdapter[Job] = TypeAdapter(Annotated[Job, Field(discriminator="kind")])
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, Field(discriminator="kind")])
 JOB, VERDICT = ".job.json", ".verdict.json"
 JOB_LIMIT_S = 300.0
 """For one job: a judge that has not answered by then is ended and started again for the next."""
 
 
-def write_job(jobs: Path, request: JudgeRequest, folder: SpecFolder) -> str:
+def write_job(jobs: Path, request: Job, folder: SpecFolder) -> str:
     """Put a request into a jobs folder, with its spec and binaries; the job's name. The job itself comes last."""
     spec_place = f"specs/{folder.spec.sha256[:12]}/{folder.spec.name}"
     target = jobs / spec_place
@@ -49,9 +51,9 @@ def write_job(jobs: Path, request: JudgeRequest, folder: SpecFolder) -> str:
     return name
 
 
-def read_job(jobs: Path, name: str) -> JudgeRequest:
+def read_job(jobs: Path, name: str) -> Job:
     """The request with its paths made absolute. ValueError where the file is not one."""
-    request = JudgeRequest.model_validate_json((jobs / f"{name}{JOB}").read_bytes())
+    request = _JOB.validate_json((jobs / f"{name}{JOB}").read_bytes())
     places = {
         "spec_path": str((jobs / request.spec_path).resolve()),
         "blobs_path": str((jobs / request.blobs_path).resolve()),
@@ -97,7 +99,7 @@ def _judge_one(jobs: Path, name: str, judge: JudgeProcess) -> Answer:
         reply = judge.request(request, JOB_LIMIT_S)
     except SandboxUnavailable as error:
         return JudgeError(cause="machine", message=error.what, fix=error.fix)
-    assert isinstance(reply, Judged | JudgeError), reply.kind
+    assert isinstance(reply, Judged | RaceReply | JudgeError), reply.kind
     return reply
 
 

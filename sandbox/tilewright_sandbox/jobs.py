@@ -145,6 +145,42 @@ class JudgeRequest(Record):
     """On a device: measure the bench workloads against the spec's baselines."""
 
 
+class RaceRequest(Record):
+    """Run many plans of one workload on the device, one after the other, and time each: a tuner's trials, or finalists.
+
+    Every plan runs on the same secret inputs and its outputs are compared; this is no verdict, only a ranking.
+    """
+
+    kind: Literal["race"] = "race"
+    spec_path: str
+    plans: tuple[Plan, ...]
+    blobs_path: str
+    target: str
+    rounds: int = Field(default=10, ge=1)
+    """Timed replays of each plan."""
+
+
+class Raced(Record):
+    """Of one plan."""
+
+    plan_sha256: Sha256
+    median_us: float | None
+    """None where it failed."""
+    worst_c: float | None = None
+    stage: str = ""
+    """Where it failed, with code and message."""
+    code: str = ""
+    message: str = ""
+
+
+class RaceReply(Record):
+    kind: Literal["raced"] = "raced"
+    entries: tuple[Raced, ...]
+    """In the order of the plans. A plan whose fault cost the device ends the race: later ones are left out."""
+    seconds: float
+    last: bool = False
+
+
 class AuditFinding(Record):
     name: str
     status: Literal["PASS", "FAIL", "NOT_RUN"]

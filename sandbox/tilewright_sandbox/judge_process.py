@@ -16,14 +16,15 @@ from .boxes.framed_process import FramedProcess
 from .boxes.private_folder import make_private_folder
 from .contract import SandboxUnavailable
 from .graph import OpGraph
-from .jobs import AuditReport, AuditRequest, Judged, JudgeError, JudgeRequest, TraceRequest
+from .jobs import AuditReport, AuditRequest, Judged, JudgeError, JudgeRequest, RaceReply, RaceRequest, TraceRequest
 from .spec_error import SpecError
 
-Request = AuditRequest | TraceRequest | JudgeRequest
-Reply = Annotated[AuditReport | OpGraph | Judged | JudgeError, Field(discriminator="kind")]
-_REPLY: TypeAdapter[AuditReport | OpGraph | Judged | JudgeError] = TypeAdapter(Reply)
+Request = AuditRequest | TraceRequest | JudgeRequest | RaceRequest
+Answer = AuditReport | OpGraph | Judged | RaceReply | JudgeError
+Reply = Annotated[Answer, Field(discriminator="kind")]
+_REPLY: TypeAdapter[Answer] = TypeAdapter(Reply)
 
-R = TypeVar("R", AuditReport, OpGraph, Judged)
+R = TypeVar("R", AuditReport, OpGraph, Judged, RaceReply)
 
 TIMEOUT_S = 900.0
 _INHERITED = {"PATH", "HOME", "USER", "LANG", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "MKL_NUM_THREADS"}
@@ -64,7 +65,7 @@ class JudgeProcess:
         return self.expect(self.request(request, timeout_s), kind)
 
     @staticmethod
-    def expect(reply: AuditReport | OpGraph | Judged | JudgeError, kind: type[R]) -> R:
+    def expect(reply: Answer, kind: type[R]) -> R:
         if isinstance(reply, kind):
             return reply
         if isinstance(reply, JudgeError) and reply.cause == "spec":
@@ -73,7 +74,7 @@ class JudgeProcess:
             raise SandboxUnavailable(f"the judge failed: {reply.message}", reply.fix)
         raise SandboxUnavailable(f"the judge answered with {reply.kind}", "install tilewright again: versions differ")
 
-    def request(self, request: Request, timeout_s: float = TIMEOUT_S) -> AuditReport | OpGraph | Judged | JudgeError:
+    def request(self, request: Request, timeout_s: float = TIMEOUT_S) -> Answer:
         """One answer. A judge that dies is started once more; SandboxUnavailable if it dies again or is late."""
         frame = wire.pack(request.model_dump_json().encode())
         said = ""
@@ -83,7 +84,7 @@ class JudgeProcess:
             exchange = self._process.exchange(frame, timeout_s)
             if exchange.status == "replied":
                 reply = self._parse(exchange.reply)
-                if isinstance(reply, Judged) and reply.last:
+                if isinstance(reply, Judged | RaceReply) and reply.last:
                     self.close()
                 return reply
             said = (exchange.stderr.strip().splitlines()[-1:] or ["nothing on stderr"])[0][:400]
@@ -93,7 +94,7 @@ class JudgeProcess:
         raise SandboxUnavailable(f"the judge process died twice: {said}", "run `tilewright doctor`")
 
     @staticmethod
-    def _parse(reply: bytes) -> AuditReport | OpGraph | Judged | JudgeError:
+    def _parse(reply: bytes) -> Answer:
         try:
             body, _ = wire.unpack(io.BytesIO(reply))
             return _REPLY.validate_json(body)

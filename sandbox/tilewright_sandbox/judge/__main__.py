@@ -15,12 +15,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from .. import wire
 from ..contract import Record, SandboxUnavailable
-from ..jobs import AuditRequest, Judged, JudgeError, JudgeRequest, TraceRequest
+from ..jobs import AuditRequest, Judged, JudgeError, JudgeRequest, RaceReply, RaceRequest, TraceRequest
 from ..lifetime import end_with_parent
 from ..spec import SpecError, load_spec
 
-_REQUEST: TypeAdapter[AuditRequest | TraceRequest | JudgeRequest] = TypeAdapter(
-    Annotated[AuditRequest | TraceRequest | JudgeRequest, Field(discriminator="kind")]
+_REQUEST: TypeAdapter[AuditRequest | TraceRequest | JudgeRequest | RaceRequest] = TypeAdapter(
+    Annotated[AuditRequest | TraceRequest | JudgeRequest | RaceRequest, Field(discriminator="kind")]
 )
 
 
@@ -43,7 +43,7 @@ def answer(body: bytes) -> Record:
         return JudgeError(cause="internal", message=f"{type(error).__name__}: {first_line}")
 
 
-def _serve_request(request: AuditRequest | TraceRequest | JudgeRequest) -> Record:
+def _serve_request(request: AuditRequest | TraceRequest | JudgeRequest | RaceRequest) -> Record:
     folder = load_spec(request.spec_path)
     if isinstance(request, AuditRequest):
         from .audit import audit
@@ -57,6 +57,10 @@ def _serve_request(request: AuditRequest | TraceRequest | JudgeRequest) -> Recor
             return trace(folder)
         except Untraceable as reason:
             return JudgeError(cause="spec", message=f"{folder.path}: {reason}")
+    if isinstance(request, RaceRequest):
+        from .device.race import race
+
+        return race(request, folder)
     started = time.monotonic()
     if request.on == "device":
         from .device.verdict import judge_on_device
@@ -84,7 +88,7 @@ def serve(frames_in: BinaryIO, frames_out: BinaryIO) -> int:
         reply = answer(body)
         frames_out.write(wire.pack(reply.model_dump_json().encode()))
         frames_out.flush()
-        if isinstance(reply, Judged) and reply.last:
+        if isinstance(reply, Judged | RaceReply) and reply.last:
             os._exit(0)  # a lost context cannot be closed either: closing would wait for a kernel that never ends
 
 

@@ -13,6 +13,8 @@ from ...contract import Kernel, TensorMap
 from .faults import STICKY, DeviceFault
 
 _SWIZZLE_PROMOTION = 2  # CU_TENSOR_MAP_L2_PROMOTION_L2_128B, as Triton's own launcher asks for
+_SHARED_BYTES = 48 << 10
+"""Dynamic shared memory that a block gets without asking."""
 _NON_PORTABLE_CLUSTER = 8
 """Blocks in a cluster beyond which a kernel must say that it runs on some devices only."""
 
@@ -24,6 +26,10 @@ def checked(answer: tuple[Any, ...]) -> Any:
         name = cu.CUresult(code).name
         raise DeviceFault(STICKY.get(name, "invalid_launch"), f"The driver says {name}.", sticky=name in STICKY)
     return values[0] if len(values) == 1 else tuple(values)
+
+
+def _device() -> Any:
+    return checked(cu.cuCtxGetDevice())
 
 
 def use_device(number: int = 0) -> None:
@@ -48,15 +54,17 @@ def load_kernel(kernel: Kernel, cubin: bytes) -> LoadedKernel:
         code = ObjectCode.from_cubin(cubin)
         found = code.get_kernel(kernel.name)
         parameters = tuple((int(info.offset), int(info.size)) for info in found.arguments_info)
-        if kernel.shared_bytes > 48 << 10:
-            found.attributes.max_dynamic_shared_size_bytes = kernel.shared_bytes
     except Exception as error:
         text = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise DeviceFault("cubin_not_loaded", f"The driver cannot load {kernel.name}: {text}.", sticky=False) from error
     function = cu.CUfunction(int(found.handle))
+    attributes = cu.CUfunction_attribute
+    if kernel.shared_bytes > _SHARED_BYTES:
+        shared = attributes.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        checked(cu.cuKernelSetAttribute(shared, kernel.shared_bytes, cu.CUkernel(int(found.handle)), _device()))
     if kernel.num_ctas > _NON_PORTABLE_CLUSTER:
-        attribute = cu.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-        checked(cu.cuFuncSetAttribute(function, attribute, 1))
+        wide = attributes.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        checked(cu.cuKernelSetAttribute(wide, 1, cu.CUkernel(int(found.handle)), _device()))
     return LoadedKernel(kernel, code, function, parameters)
 
 

@@ -19,10 +19,9 @@ from ...contract import (
     View,
     resolve_shape,
 )
+from .elf import keeps_state
 
 MAX_STEPS = 4096
-_GLOBALS = (b".nv.global\0", b".nv.global.init\0")
-"""Sections of a cubin that hold variables which outlive a launch."""
 
 
 class PlanRefused(Exception):
@@ -107,7 +106,11 @@ def read_cubin(folder: Path, sha256: str) -> bytes:
     data = (folder / sha256).read_bytes()
     if hashlib.sha256(data).hexdigest() != sha256:
         raise PlanRefused("blob_differs", f"The binary {sha256[:16]} does not have the hash that it is named by.")
-    if any(section in data for section in _GLOBALS):
+    try:
+        stateful = keeps_state(data)
+    except ValueError as error:
+        raise PlanRefused("cubin_not_loaded", f"The binary {sha256[:16]} is no cubin: {error}.") from error
+    if stateful:
         text = "A kernel keeps global variables on the device, which outlive a launch. Pass a workspace instead."
         raise PlanRefused("device_state", text)
     return data

@@ -82,6 +82,15 @@ def _poison(plan: Plan, slots: list[_Slot]) -> None:
             slot.arena.raw[view.buffer].view(torch.int64).fill_(-1)
 
 
+def slot_count(plan: Plan, caches: int) -> int:
+    """Slots that hold more than so many L2 caches in all, as far as memory goes."""
+    each = max(1, sum(buffer.bytes + 2 * SMALL_MARGIN_BYTES for buffer in plan.buffers))
+    l2 = int(torch.cuda.get_device_properties(0).L2_cache_size)
+    free = int(torch.cuda.mem_get_info()[0])
+    wanted = min(MAX_SLOTS, max(MIN_SLOTS, math.ceil(caches * l2 / each) + 1))
+    return max(1, min(wanted, int(SLOT_MEMORY_SHARE * free) // each))
+
+
 class Timer:
     """Times the workloads of one request."""
 
@@ -96,7 +105,7 @@ class Timer:
 
     def _time(self, case: Case, roofline_us: float, budget_s: float) -> Timed:
         plan = self.observer.inspect(case)
-        slots = [self._slot(plan, case, number) for number in range(self._slot_count(plan))]
+        slots = [self._slot(plan, case, number) for number in range(slot_count(plan, L2_MULTIPLE))]
         calls = self.baselines.of(slots[0].inputs)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
@@ -125,14 +134,6 @@ class Timer:
     @staticmethod
     def _repeats(samples: Samples) -> int:
         return max(3, min(200, math.ceil(2 * CLOCKS_LEAST_US / max(1.0, median(samples.times_us(OURS))))))
-
-    def _slot_count(self, plan: Plan) -> int:
-        """Slots of more than three L2 caches in all, as far as memory goes."""
-        each = max(1, sum(buffer.bytes + 2 * SMALL_MARGIN_BYTES for buffer in plan.buffers))
-        l2 = int(torch.cuda.get_device_properties(0).L2_cache_size)
-        free = int(torch.cuda.mem_get_info()[0])
-        wanted = min(MAX_SLOTS, max(MIN_SLOTS, math.ceil(L2_MULTIPLE * l2 / each) + 1))
-        return max(1, min(wanted, int(SLOT_MEMORY_SHARE * free) // each))
 
     def _slot(self, plan: Plan, case: Case, number: int) -> _Slot:
         slot_case = own_case(case.workload, case.dtypes, number)
@@ -204,7 +205,7 @@ class _Keeper:
         self.blocks = set(self.chance.sample(range(1, 16), k=min(15, max(0, self.most - 1))))
 
     def after_block(self, number: int) -> None:
-        """Our arm is the first and the last of a block, so its outputs are what the buffers hold."""
+        """One of our two arms is the last of a block, so its outputs are what the buffers hold."""
         if number in self.blocks:
             self._keep(self.chance.randrange(len(self.slots)))
 
