@@ -1,0 +1,24 @@
+# code endless: waits for a value in memory that never changes
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+SPACE = {"BLOCK": [1024]}
+
+
+@triton.jit
+def relu_bias_waiting(x, bias, y, features, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    first = tl.load(x, volatile=True).to(tl.float32)
+    while first == tl.load(x, volatile=True).to(tl.float32):
+        first += 0.0
+    value = tl.load(x + at, at < count, other=0.0) + tl.load(bias + at % features, at < count, other=0.0)
+    tl.store(y + at, tl.maximum(value, 0.0), at < count)
+
+
+def run(x, bias, *, BLOCK):
+    y = torch.empty_like(x)
+    relu_bias_waiting[(triton.cdiv(x.numel(), BLOCK),)](x, bias, y, x.shape[1], x.numel(), BLOCK=BLOCK)
+    return y
