@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [128, 1024], "num_warps": [4, 8]}
-TRIALS = [{"BLOCK": 128, "num_warps": 4}]
+TRIALS = [{"BLOCK": 1024, "num_warps": 4}]
 
 
 @triton.jit

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BB": [2, 4], "BM": [16, 32], "BN": [16, 32], "BK": [32], "num_warps": [4]}
-TRIALS = [{"BB": 2, "BM": 16, "BN": 16, "BK": 32, "num_warps": 4}]
+TRIALS = [{"BB": 4, "BM": 32, "BN": 32, "BK": 32, "num_warps": 4}]
 
 
 @triton.jit

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [128, 4096, 8192], "num_warps": [4, 8, 16]}
-TRIALS = [{"BLOCK": 128, "num_warps": 4}]
+TRIALS = [{"BLOCK": 4096, "num_warps": 4}]
 
 
 @triton.jit

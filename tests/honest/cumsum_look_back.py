@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"CHUNK": [64, 1024, 4096], "num_warps": [4, 8]}
-TRIALS = [{"CHUNK": 64, "num_warps": 4}]
+TRIALS = [{"CHUNK": 1024, "num_warps": 4}]
 
 
 @triton.jit

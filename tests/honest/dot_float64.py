@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [256, 1024], "PROGRAMS": [8, 128], "num_warps": [4]}
-TRIALS = [{"BLOCK": 256, "PROGRAMS": 8, "num_warps": 4}]
+TRIALS = [{"BLOCK": 1024, "PROGRAMS": 8, "num_warps": 4}]
 
 
 @triton.jit

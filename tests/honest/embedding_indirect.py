@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [64, 256], "num_warps": [4]}
-TRIALS = [{"BLOCK": 64, "num_warps": 4}]
+TRIALS = [{"BLOCK": 256, "num_warps": 4}]
 
 
 @triton.jit

@@ -6,7 +6,7 @@ import triton.language as tl
 from triton.language.extra.cuda import libdevice
 
 SPACE = {"BLOCK": [256, 1024], "num_warps": [4]}
-TRIALS = [{"BLOCK": 256, "num_warps": 4}]
+TRIALS = [{"BLOCK": 1024, "num_warps": 4}]
 
 
 @triton.jit

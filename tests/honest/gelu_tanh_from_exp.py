@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"ROWS": [1, 4], "COLS": [128, 1024], "num_warps": [4, 8]}
-TRIALS = [{"ROWS": 1, "COLS": 128, "num_warps": 4}]
+TRIALS = [{"ROWS": 4, "COLS": 1024, "num_warps": 4}]
 
 SQRT_2_OVER_PI: tl.constexpr = tl.constexpr(0.7978845608028654)
 CUBIC: tl.constexpr = tl.constexpr(0.044715)

@@ -11,8 +11,8 @@ WHERE = ["hidden <= 16384"]
 
 
 @triton.jit(noinline=True)
-def mean_of(x, count):
-    return tl.sum(x, 0) / count
+def inverse_root(square_sum, count, eps):
+    return tl.rsqrt(square_sum / count + eps)
 
 
 def kernel_name(specialization) -> str:
@@ -29,8 +29,8 @@ def layernorm_rows(x_ptr, weight_ptr, bias_ptr, y_ptr, hidden, eps, BLOCK: tl.co
     inside = cols < hidden
     x = tl.load(x_ptr + row + cols, mask=inside, other=0.0).to(tl.float32)
     if CENTRED:
-        x = tl.where(inside, x - mean_of(x, hidden), 0.0)
-    scale = tl.rsqrt(mean_of(x * x, hidden) + eps)
+        x = tl.where(inside, x - tl.sum(x, 0) / hidden, 0.0)
+    scale = inverse_root(tl.sum(x * x, 0), hidden, eps)
     weight = tl.load(weight_ptr + cols, mask=inside, other=0.0).to(tl.float32)
     bias = tl.load(bias_ptr + cols, mask=inside, other=0.0).to(tl.float32)
     tl.store(y_ptr + row + cols, (x * scale * weight + bias).to(y_ptr.dtype.element_ty), mask=inside)

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [64, 512, 1024], "num_warps": [4, 8]}
-TRIALS = [{"BLOCK": 64, "num_warps": 4}]
+TRIALS = [{"BLOCK": 512, "num_warps": 4}]
 
 
 @triton.jit

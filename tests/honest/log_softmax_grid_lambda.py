@@ -6,7 +6,7 @@ import triton.language as tl
 
 SPACE = {"XBLOCK": [1, 4, 8], "num_warps": [4, 8]}
 WHERE = ["XBLOCK * cols <= 65536"]
-TRIALS = [{"XBLOCK": 1, "num_warps": 4}, {"XBLOCK": 4, "num_warps": 4}]
+TRIALS = [{"XBLOCK": 4, "num_warps": 4}]
 
 
 @triton.jit

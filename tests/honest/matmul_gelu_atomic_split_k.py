@@ -1,11 +1,11 @@
-# honest on matmul_bias_gelu: split-K into a zeroed float32 workspace with atomics, then bias and GELU in a second launch
+# honest on matmul_bias_gelu: split-K by atomics into a zeroed float32 workspace; bias and GELU in a second launch
 # naive checkers refuse it because: the result differs from run to run in its last bits
 import torch
 import triton
 import triton.language as tl
 
 SPACE = {"BM": [16, 64], "BN": [32, 128], "BK": [16, 64], "SPLIT": [2, 4, 8], "num_warps": [4]}
-TRIALS = [{"BM": 16, "BN": 32, "BK": 16, "SPLIT": 4, "num_warps": 4}]
+TRIALS = [{"BM": 64, "BN": 32, "BK": 16, "SPLIT": 4, "num_warps": 4}]
 
 
 @triton.jit

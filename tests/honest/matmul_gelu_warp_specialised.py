@@ -1,4 +1,4 @@
-# honest on matmul_bias_gelu: persistent tiles from device-made descriptors, the inner loop warp specialised, grouped order
+# honest on matmul_bias_gelu: persistent tiles by device-made descriptors, warp-specialised inner loop, grouped order
 # naive checkers refuse it because: producer and consumer warps run different code, and the launch needs scratch memory
 import torch
 import triton

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"COLS": [64, 256, 1024], "num_warps": [4, 8]}
-TRIALS = [{"COLS": 64, "num_warps": 4}]
+TRIALS = [{"COLS": 256, "num_warps": 4}]
 
 
 @triton.jit

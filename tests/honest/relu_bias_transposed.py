@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"ROWS": [32, 64, 256], "COLS": [1, 4], "num_warps": [4, 8]}
-TRIALS = [{"ROWS": 32, "COLS": 4, "num_warps": 4}]
+TRIALS = [{"ROWS": 64, "COLS": 4, "num_warps": 4}]
 
 
 @triton.jit

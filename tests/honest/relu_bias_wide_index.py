@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"ROWS": [4, 16], "BLOCK": [64, 512, 2048], "num_warps": [4, 8]}
-TRIALS = [{"ROWS": 4, "BLOCK": 64, "num_warps": 4}]
+TRIALS = [{"ROWS": 16, "BLOCK": 512, "num_warps": 4}]
 
 
 @triton.jit

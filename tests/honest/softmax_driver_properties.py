@@ -15,7 +15,9 @@ SIZE_SMEM = properties["max_shared_mem"]
 
 
 @triton.jit
-def softmax_kernel(output_ptr, input_ptr, input_row_stride, output_row_stride, n_rows, n_cols, BLOCK_SIZE: tl.constexpr):
+def softmax_kernel(
+    output_ptr, input_ptr, input_row_stride, output_row_stride, n_rows, n_cols, BLOCK_SIZE: tl.constexpr
+):
     for row_idx in tl.range(tl.program_id(0), n_rows, tl.num_programs(0)):
         offsets = tl.arange(0, BLOCK_SIZE)
         mask = offsets < n_cols

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"XBLOCK": [1, 2, 4], "R0_BLOCK": [256, 1024], "num_warps": [4, 8]}
-TRIALS = [{"XBLOCK": 1, "R0_BLOCK": 256, "num_warps": 4}]
+TRIALS = [{"XBLOCK": 1, "R0_BLOCK": 1024, "num_warps": 4}]
 
 
 @triton.jit

@@ -5,12 +5,12 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [256, 1024, 4096], "num_warps": [4, 8]}
-TRIALS = [{"BLOCK": 256, "num_warps": 4}]
+TRIALS = [{"BLOCK": 1024, "num_warps": 4}]
 
 
 @triton.jit
 def exp_polynomial(x):
-    """exp(x) = 2^n exp(r), n = round(x log2 e), |r| <= ln 2 / 2; ln 2 in two parts so that r is right to the last bit."""
+    """exp(x) = 2^n exp(r), n = round(x log2 e), |r| <= ln 2 / 2; ln 2 in two parts keeps r right to the last bit."""
     x = tl.minimum(tl.maximum(x, -104.0, propagate_nan=tl.PropagateNan.ALL), 89.0, propagate_nan=tl.PropagateNan.ALL)
     n = tl.floor(x * 1.4426950408889634 + 0.5)
     r = x - n * 0.693359375

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 SPACE = {"BLOCK": [128, 512, 1024], "UNROLL": [2, 4], "num_warps": [4, 8]}
-TRIALS = [{"BLOCK": 128, "UNROLL": 2, "num_warps": 4}]
+TRIALS = [{"BLOCK": 512, "UNROLL": 2, "num_warps": 4}]
 
 
 @triton.jit
