@@ -39,7 +39,7 @@ _SIGNS = (
 _MISSING = "launch: what the interpreter lacks is taken for the candidate's error"
 REFUSED: dict[str, str] = {
     "attention_flash": _SIGNS,
-    "attention_half_probabilities": "budget: an intermediate rounded to the dtype of v, where the reference keeps float32",
+    "attention_half_probabilities": "budget: an intermediate is rounded to half, where the reference keeps float32",
     "channels_affine_small_blocks": "shapes: accesses of a smaller shape are predicted as the base's, so none is run",
     "determinant_plain": _SIGNS,
     "matmul_descriptor_reduction": f"{_MISSING}: InterpreterBuilder.create_descriptor_reduce",
