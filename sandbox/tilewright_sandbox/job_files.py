@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -77,15 +77,13 @@ def waiting(jobs: Path) -> list[str]:
     ]
 
 
-def judge_jobs(
-    jobs: Path, judge: JudgeProcess, on_answer: Callable[[str, Answer], None] = lambda name, answer: None
-) -> Iterator[tuple[str, Answer]]:
+def judge_jobs(jobs: Path, judge: JudgeProcess) -> Iterator[tuple[str, Answer]]:
     """Judge every job that waits, one after the other. A job that cannot be served gets a JudgeError for an answer, so
-    that one bad job does not hold up the rest; SandboxUnavailable is answered the same way."""
+    that one bad job does not hold up the rest. Trouble of the machine is no answer: that job goes on waiting."""
     for name in waiting(jobs):
         answer = _judge_one(jobs, name, judge)
-        write_whole(jobs / f"{name}{VERDICT}", answer.model_dump_json().encode(), replace=False)
-        on_answer(name, answer)
+        if not (isinstance(answer, JudgeError) and answer.cause == "machine"):
+            write_whole(jobs / f"{name}{VERDICT}", answer.model_dump_json().encode(), replace=False)
         yield name, answer
 
 

@@ -41,7 +41,7 @@ class DeviceFault(Exception):
 
 def from_error_text(text: str) -> DeviceFault | None:
     """The fault that torch or the driver names in an error's message; None where it is not one of the device's."""
-    lowered = text.lower()
+    lowered = (text.splitlines() or [""])[0].lower()  # further lines are torch's advice, and name other errors
     for phrase, code in (
         ("illegal memory access", "illegal_address"), ("illegal_address", "illegal_address"),
         ("misaligned address", "misaligned_address"), ("illegal instruction", "illegal_instruction"),
