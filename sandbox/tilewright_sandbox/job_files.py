@@ -1,5 +1,8 @@
 """Jobs and verdicts as files, so that a batch built on one machine is judged on another.
 
+A jobs folder is also a queue: several judges may watch it. One that takes a job leaves `<job>.claim` and touches it
+while it works; a claim that nobody touched for CLAIM_S is void. The first verdict counts, a second one is dropped.
+
 A jobs folder holds `<job>.job.json` (a JudgeRequest whose paths are relative to the folder), and `specs/` and `blobs/`,
 which jobs share; the judge writes `<job>.verdict.json` (a Judged, or a JudgeError) beside each. A job is named by its
 request's hash: writing it twice is writing it once, and a verdict that is there already is kept.
@@ -7,8 +10,11 @@ request's hash: writing it twice is writing it once, and a verdict that is there
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +30,9 @@ Job = JudgeRequest | RaceRequest
 Answer = Judged | RaceReply | JudgeError
 _JOB: TypeAdapter[Job] = TypeAdapter(Annotated[Job, Field(discriminator="kind")])
 _ANSWER: TypeAdapter[Answer] = TypeAdapter(Annotated[Answer, Field(discriminator="kind")])
-JOB, VERDICT = ".job.json", ".verdict.json"
+JOB, VERDICT, CLAIM = ".job.json", ".verdict.json", ".claim"
+CLAIM_S = 30.0
+HEARTBEAT_S = 5.0
 JOB_LIMIT_S = 300.0
 """For one job: a judge that has not answered by then is ended and started again for the next."""
 
@@ -81,10 +89,43 @@ def judge_jobs(jobs: Path, judge: JudgeProcess) -> Iterator[tuple[str, Answer]]:
     """Judge every job that waits, one after the other. A job that cannot be served gets a JudgeError for an answer, so
     that one bad job does not hold up the rest. Trouble of the machine is no answer: that job goes on waiting."""
     for name in waiting(jobs):
-        answer = _judge_one(jobs, name, judge)
-        if not (isinstance(answer, JudgeError) and answer.cause == "machine"):
-            write_whole(jobs / f"{name}{VERDICT}", answer.model_dump_json().encode(), replace=False)
+        with claim(jobs, name) as ours:
+            if not ours:
+                continue
+            answer = _judge_one(jobs, name, judge)
+            if not (isinstance(answer, JudgeError) and answer.cause == "machine"):
+                write_whole(jobs / f"{name}{VERDICT}", answer.model_dump_json().encode(), replace=False)
         yield name, answer
+
+
+@contextlib.contextmanager
+def claim(jobs: Path, name: str) -> Iterator[bool]:
+    """Whether the job is ours for as long as the block lasts. Another judge's claim is taken over once it is stale."""
+    path = jobs / f"{name}{CLAIM}"
+    with contextlib.suppress(FileNotFoundError):
+        if time.time() - path.stat().st_mtime > CLAIM_S:
+            path.unlink()
+    holder = f"{os.uname().nodename} {os.getpid()}".encode()
+    if (jobs / f"{name}{VERDICT}").exists() or not write_whole(path, holder, replace=False):
+        yield False
+        return
+    done = threading.Event()
+    beating = threading.Thread(target=_beat, args=(path, done), daemon=True)
+    beating.start()
+    try:
+        yield True
+    finally:
+        done.set()
+        beating.join()
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == holder:
+                path.unlink()
+
+
+def _beat(path: Path, done: threading.Event) -> None:
+    while not done.wait(HEARTBEAT_S):
+        with contextlib.suppress(OSError):
+            path.touch(exist_ok=True)
 
 
 def _judge_one(jobs: Path, name: str, judge: JudgeProcess) -> Answer:

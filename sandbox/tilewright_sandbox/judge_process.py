@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -43,7 +43,14 @@ class JudgeProcess:
     `command` is for tests of this class alone: another service that speaks the same frames.
     """
 
-    def __init__(self, command: tuple[str, ...] = ("-I", "-m", "tilewright_sandbox.judge")) -> None:
+    def __init__(
+        self,
+        command: tuple[str, ...] = ("-I", "-m", "tilewright_sandbox.judge"),
+        *,
+        on: Literal["interpreter", "device"] = "interpreter",
+    ) -> None:
+        self.on: Literal["interpreter", "device"] = on
+        """Where candidates are to be run: whoever prepares a request for this judge asks here."""
         self._command = (sys.executable, *command)
         self._process: FramedProcess | None = None
 
