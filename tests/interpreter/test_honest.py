@@ -75,7 +75,9 @@ def folder_of(name: str) -> SpecFolder:
 def params() -> list[object]:
     """Every file; those of REFUSED as strict failures with their cause."""
     return [
-        pytest.param(path, id=path.stem, marks=pytest.mark.xfail(strict=True, reason=REFUSED[path.stem]))
+        pytest.param(
+            path, id=path.stem, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=REFUSED[path.stem])
+        )
         if path.stem in REFUSED
         else pytest.param(path, id=path.stem)
         for path in FILES
