@@ -62,7 +62,9 @@ def listed(outputs: Any) -> list[torch.Tensor]:
 
 
 def alike(output: torch.Tensor, expected: torch.Tensor) -> bool:
-    return output.shape == expected.shape and torch.allclose(output, expected, rtol=TOLERANCE, atol=TOLERANCE)
+    if output.shape != expected.shape:
+        return False
+    return bool(torch.allclose(output, expected, rtol=TOLERANCE, atol=TOLERANCE))
 
 
 def main(specs: list[str]) -> None:

@@ -80,5 +80,5 @@ def choose_fork(name: str, *, trusted: bool) -> ForkBox:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)  # threads do not survive a fork
-    observe.choose = choose_fork
+    vars(observe)["choose"] = choose_fork  # where the judge asks for the box of a session
     sys.exit(main())
