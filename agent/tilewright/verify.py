@@ -18,7 +18,7 @@ from tilewright_sandbox.jobs import BuildJob, BuildRequest, Judged, JudgeRequest
 from tilewright_sandbox.spec import SpecFolder
 from tilewright_sandbox.wanted import wanted_plans
 
-from .judge import JudgeProcess
+from .judge import Judge
 
 COMPILE_TIMEOUT_S = 60.0
 MAX_POINTS = 100_000
@@ -150,7 +150,7 @@ def verify(
     config: Config | None = None,
     box: str = "auto",
     target: str,
-    judge: JudgeProcess,
+    judge: Judge,
     blobs_path: Path,
     seed: str | None = None,
     depth: Literal["screen", "full"] = "full",

@@ -5,12 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from .contract import Measured
 from .job_files import Answer, judge_jobs
 from .jobs import JudgeError, RaceReply
 from .judge_process import JudgeProcess
+
+ATTEMPTS = 3
+POLL_S = 0.2
 
 
 def line(name: str, answer: Answer) -> str:
@@ -32,6 +37,19 @@ def line(name: str, answer: Answer) -> str:
     return f"{name}  rejected at {verdict.stage} ({verdict.code}) in {answer.seconds:.1f} s: {verdict.message}"
 
 
+def serve_jobs(jobs: Path, judge: JudgeProcess, *, watch: bool) -> Iterator[tuple[str, Answer]]:
+    """Answers as they are given; with `watch`, for ever. A job that meets trouble of the machine is tried again, up to
+    ATTEMPTS times in all, and is left in the folder then."""
+    attempts: Counter[str] = Counter()
+    while True:
+        for name, answer in judge_jobs(jobs, judge, skip={name for name, n in attempts.items() if n >= ATTEMPTS}):
+            attempts[name] += 1
+            yield name, answer
+        if not watch:
+            return
+        time.sleep(POLL_S)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 when every job has a verdict; 3 where a job could not be served."""
     parser = argparse.ArgumentParser(prog="python -m tilewright_sandbox.batch", description=__doc__)
@@ -41,15 +59,12 @@ def main(arguments: list[str] | None = None) -> int:
     if not given.jobs.is_dir():
         parser.error(f"{given.jobs} is no folder")
     failed = 0
-    with JudgeProcess() as judge:
-        while True:
-            for name, answer in judge_jobs(given.jobs, judge):
-                failed += isinstance(answer, JudgeError)
-                sys.stdout.write(line(name, answer) + "\n")
-                sys.stdout.flush()
-            if not given.watch:
-                return 3 if failed else 0
-            time.sleep(0.2)
+    with JudgeProcess(on="device") as judge:
+        for name, answer in serve_jobs(given.jobs, judge, watch=given.watch):
+            failed += isinstance(answer, JudgeError)
+            sys.stdout.write(line(name, answer) + "\n")
+            sys.stdout.flush()
+    return 3 if failed else 0
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Annotated
 
@@ -85,10 +85,12 @@ def waiting(jobs: Path) -> list[str]:
     ]
 
 
-def judge_jobs(jobs: Path, judge: JudgeProcess) -> Iterator[tuple[str, Answer]]:
+def judge_jobs(jobs: Path, judge: JudgeProcess, skip: Set[str] = frozenset()) -> Iterator[tuple[str, Answer]]:
     """Judge every job that waits, one after the other. A job that cannot be served gets a JudgeError for an answer, so
     that one bad job does not hold up the rest. Trouble of the machine is no answer: that job goes on waiting."""
     for name in waiting(jobs):
+        if name in skip:
+            continue
         with claim(jobs, name) as ours:
             if not ours:
                 continue

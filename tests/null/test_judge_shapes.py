@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright_sandbox.contract import Axis, Config, Dtype, Spec, TensorInput, TensorOutput, Workload
-from tilewright_sandbox.judge.shapes import choose_shapes, long_shapes, predicted_accesses
-from tilewright_sandbox.judge.twins import MAX_ELEMENTS, base_shape, elements, nearest, twin_dtypes
+from tilewright_sandbox.shapes import choose_shapes, long_shapes, predicted_accesses
+from tilewright_sandbox.twins import MAX_ELEMENTS, base_shape, elements, nearest, twin_dtypes
 
 
 def spec_of(axes: dict[str, Axis], dtype: Dtype = "bfloat16") -> Spec:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from . import candidates, machine, review, runs, search, specs
+from . import candidates, judging, machine, review, runs, search, specs
 from .output import INTERRUPTED, MACHINE, OK, USAGE, CommandError, fail, save_traceback
 
 app = typer.Typer(
@@ -24,6 +24,9 @@ app.command()(search.optimize)
 app.command()(search.resume)
 app.command()(candidates.verify)
 app.command()(candidates.tune)
+app.command()(judging.bench)
+app.command()(judging.judge)
+app.command()(judging.selftest)
 app.command("runs")(runs.list_all)
 app.command()(runs.report)
 app.command()(review.review)

@@ -17,6 +17,7 @@ from .search import checked_box, checked_target
 from .specs import read_spec
 
 if TYPE_CHECKING:
+    from tilewright.judge import Judge
     from tilewright.tune import TuneResult
     from tilewright_sandbox.contract import Candidate, Config, ConfigValue, Measured, Rejected, Spec
     from tilewright_sandbox.spec import SpecFolder
@@ -29,6 +30,9 @@ CandidateFile = Annotated[
     Path, typer.Argument(metavar="CANDIDATE", help="A Python file: Triton kernels, run(...), SPACE.")
 ]
 Sandbox = Annotated[str, typer.Option(help="auto, docker, bubblewrap or process.")]
+JudgeName = Annotated[
+    str, typer.Option(help="auto (this machine's device, else the interpreter), interpreter, device, or queue:FOLDER.")
+]
 TargetName = Annotated[str, typer.Option(help="auto, or an architecture such as sm_90.")]
 
 
@@ -38,14 +42,14 @@ def verify(
     config: Annotated[list[str] | None, typer.Option(help="NAME=VALUE; may be repeated.")] = None,
     sandbox: Sandbox = "auto",
     target: TargetName = "auto",
+    judge: JudgeName = "auto",
     json: Json = False,
 ) -> None:
     """One verdict on one config of a candidate.
 
-    A file is a person's: it runs only in a box that isolates, or where you say `--sandbox process`. Exit 0 passed,
-    1 rejected, 2 usage or spec error, 3 machine trouble.
+    A file is a person's: it runs only in a box that isolates, or where you say `--sandbox process`. On a device the
+    bench workloads are timed. Exit 0 passed, 1 rejected, 2 usage or spec error, 3 machine trouble.
     """
-    from tilewright.judge import JudgeProcess
     from tilewright.verify import verify as give_verdict
     from tilewright_sandbox.contract import Rejected
 
@@ -55,9 +59,22 @@ def verify(
         _finish_verdict(parsed, json)
     chosen = chosen_config(config or [], folder.spec, parsed)
     note(f"verifying {candidate} against {folder.spec.name} on {card} …")
-    with tempfile.TemporaryDirectory(prefix="tilewright-blobs-") as blobs, JudgeProcess() as judge:
-        verdict = give_verdict(folder, parsed, config=chosen, box=box, target=card, judge=judge, blobs_path=Path(blobs))
+    with tempfile.TemporaryDirectory(prefix="tilewright-blobs-") as blobs, checked_judge(judge) as opened:
+        verdict = give_verdict(
+            folder, parsed, config=chosen, box=box, target=card, judge=opened, blobs_path=Path(blobs), on=opened.on,
+            timed=opened.on == "device",
+        )  # fmt: skip
     _finish_verdict(verdict, json)
+
+
+def checked_judge(name: str) -> Judge:
+    """The judge of that name; CommandError where there is no such name."""
+    from tilewright.judge import open_judge
+
+    try:
+        return open_judge(name)
+    except ValueError as error:
+        raise CommandError(f"--judge: {error}", "auto, interpreter, device or queue:FOLDER") from error
 
 
 def _finish_verdict(verdict: Measured | Rejected, as_json: bool) -> NoReturn:
