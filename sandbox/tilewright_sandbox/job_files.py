@@ -62,11 +62,16 @@ def write_job(jobs: Path, request: Job, folder: SpecFolder) -> str:
 def read_job(jobs: Path, name: str) -> Job:
     """The request with its paths made absolute. ValueError where the file is not one."""
     request = _JOB.validate_json((jobs / f"{name}{JOB}").read_bytes())
-    places = {
-        "spec_path": str((jobs / request.spec_path).resolve()),
-        "blobs_path": str((jobs / request.blobs_path).resolve()),
-    }
+    places = {key: _inside(jobs, getattr(request, key)) for key in ("spec_path", "blobs_path")}
     return request.model_copy(update=places)
+
+
+def _inside(jobs: Path, place: str) -> str:
+    """The absolute path of a place in the folder. ValueError where it leads out of it."""
+    found = (jobs / place).resolve()
+    if not found.is_relative_to(jobs.resolve()):
+        raise ValueError(f"{place} is outside the jobs folder")
+    return str(found)
 
 
 def read_verdict(jobs: Path, name: str) -> Answer | None:
