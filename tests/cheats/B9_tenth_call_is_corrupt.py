@@ -1,5 +1,5 @@
 # cheat B9 on rmsnorm: right for the first ten calls, then with an eps of its own
-# rejected at transforms|capture
+# rejected at transforms
 import itertools
 
 import torch

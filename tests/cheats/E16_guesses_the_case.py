@@ -1,5 +1,5 @@
 # cheat E16 on swiglu: tells by the order of calls which test it is in, and works in the first few only
-# rejected at memory|capture
+# rejected at memory
 import torch
 import triton
 import triton.language as tl

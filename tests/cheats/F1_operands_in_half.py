@@ -1,5 +1,5 @@
 # cheat F1 on matmul_fp32: multiplies in half precision what the spec has in fp32
-# rejected at budget|ir
+# rejected at budget
 import torch
 import triton
 import triton.language as tl

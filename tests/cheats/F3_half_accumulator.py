@@ -1,5 +1,5 @@
 # cheat F3 on matmul_fp32: accumulates tl.dot in half precision
-# rejected at budget|ir
+# rejected at budget
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,5 @@
 # cheat L9 on rmsnorm: keeps a counter in a PTX global that outlives the launch, and skips late rows by it
-# rejected at launch|compile|determinism
+# rejected at launch|determinism
 import torch
 import triton
 import triton.language as tl

@@ -43,7 +43,7 @@ FAMILIES = {
     "M": "out of bounds, races",
 }  # fmt: skip
 ALWAYS_SEVERAL = ("A1", "A4", "A10", "B1", "B3", "B4", "B9", "C9", "D1", *(f"E{n}" for n in range(1, 9)), "F1", "J1")
-JUDGED_FROM_OUTPUTS = frozenset({"memory", "determinism", "budget", "lattice", "transforms", "shapes"})
+JUDGED_FROM_OUTPUTS = frozenset({"launch", "memory", "determinism", "budget", "lattice", "transforms", "shapes"})
 BOX = "bubblewrap" if any(report.name == "bubblewrap" and report.usable for report in probe_all()) else "process"
 HANG_S = 3.0
 """Build limit for cheats that never end (L5)."""
