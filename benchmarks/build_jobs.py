@@ -6,13 +6,14 @@ python benchmarks/build_jobs.py JOBS [--untimed] [--screen] SPEC=CANDIDATE.py â€
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
 
 from tilewright.verify import prepare
 from tilewright_sandbox.candidate import parse_candidate
-from tilewright_sandbox.contract import Rejected
+from tilewright_sandbox.contract import Config, Rejected
 from tilewright_sandbox.job_files import write_job
 from tilewright_sandbox.spec import find_spec, load_spec
 
@@ -27,13 +28,15 @@ def main() -> None:
     given = parser.parse_args()
     for pair in given.pairs:
         spec, _, path = pair.partition("=")
+        path, _, config = path.partition("@")
         folder = load_spec(find_spec(spec))
         candidate = parse_candidate(Path(path).read_text(), proposer="person", spec=folder.spec)
         begun = time.monotonic()
         if not isinstance(candidate, Rejected):
             candidate = prepare(
                 folder, candidate, target=given.target, blobs_path=given.jobs / "blobs", on="device",
-                timed=not given.untimed, depth="screen" if given.screen else "full",
+                config=Config(json.loads(config)) if config else None, timed=not given.untimed,
+                depth="screen" if given.screen else "full",
             )  # fmt: skip
         if isinstance(candidate, Rejected):
             text = f"rejected at {candidate.stage} ({candidate.code}): {candidate.message}"

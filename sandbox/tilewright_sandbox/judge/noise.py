@@ -1,8 +1,8 @@
 """How far honest float32 arithmetic may move a reference's result: Monte Carlo arithmetic with an a-priori model.
 
 The reference runs several times in float64; after every primitive operation noise of the size that float32 rounding
-makes there is added, with a random sign for each element, and flows on through whatever follows. The spread of the
-results is, element by element, the yardstick of the error budget. No tolerance is chosen per operator.
+makes there is added, uniform about zero, and flows on through whatever follows. The spread of the results is, element
+by element, the yardstick of the error budget. No tolerance is chosen per operator.
 
 Standard deviation of the noise, with u = 2⁻²⁴:
     sums, means, cumulative sums of K terms   u·√K·√(‖terms‖₂² + sum²/9) (random walk of the roundings of any order
@@ -31,6 +31,9 @@ from .reference import Reference
 
 U32 = 2.0**-24
 RUNS = 8
+WIDTH = 2 * 3**0.5
+"""Of the uniform distribution with variance 1. Draws of ±1 alone would cancel in all runs for some elements of a
+difference."""
 ONE_SIGN = 1 / 9
 """Σₖ (k/K)²·S² ≈ K·S²/3 is what partial sums of one sign add up to, and a rounding has variance u²/3."""
 
@@ -66,7 +69,7 @@ _ARITHMETIC = {aten.add, aten.sub, aten.rsub, aten.mul, aten.div, aten.sqrt, ate
 
 
 class FloatNoise(TorchDispatchMode):
-    """Adds float32-sized noise of random sign after each primitive operation of a float64 computation."""
+    """Adds float32-sized random noise after each primitive operation of a float64 computation."""
 
     def __init__(self, noise: torch.Generator) -> None:
         super().__init__()
@@ -103,8 +106,8 @@ class FloatNoise(TorchDispatchMode):
         self.leaves_integers |= packet not in _INTEGRAL
         # where the result is not finite, or has no noise, it stays as it is
         noise = torch.nan_to_num(scale, nan=0.0, posinf=0.0, neginf=0.0)
-        signs = torch.randint(0, 2, result.shape, generator=self.noise, dtype=torch.int8, device=result.device)
-        return result + noise.mul_(signs.mul_(2).sub_(1))
+        draws = torch.rand(result.shape, generator=self.noise, dtype=torch.float64, device=result.device)
+        return result + noise.mul_(draws.sub_(0.5).mul_(WIDTH))
 
 
 def _scale(packet: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Tensor) -> Tensor | None:
