@@ -11,12 +11,17 @@ from .contract import Config, Dtype, Measured, Plan, Record, Rejected, Sha256, S
 # -------------------------------------------------------------------------------- to the builder, inside a box
 
 
+Layout = Literal["contiguous", "strided", "offset"]
+
+
 class BuildJob(Record):
     """One capture: a config on a workload, with the dtypes of the tensor inputs where they differ from the spec's."""
 
     config: Config
     workload: Workload
     dtypes: dict[str, Dtype] = {}
+    layout: Layout = "contiguous"
+    """Of every tensor input. strided: every second element; offset: one element into its storage."""
     compile: bool = True
 
 
@@ -67,7 +72,7 @@ class InterpretRequest(Record):
     config: Config
     workload: Workload
     dtypes: dict[str, Dtype]
-    layout: Literal["contiguous", "strided", "offset"] = "contiguous"
+    layout: Layout = "contiguous"
     poison: Literal["nan", "inf", "large", "zero"] = "nan"
     margin_bytes: int = 256
     timeout_s: float = 60.0

@@ -48,8 +48,13 @@ def wanted_plans(
         bound += [(workload, dtypes[place % len(dtypes)]) for place, workload in enumerate(chosen)]
         for axes in long_shapes(spec, feasible, lambda axes: quick_on_device(spec, axes), LATTICE_LONG):
             bound += [(Workload(role="twin", axes=axes), kinds) for kinds in dtypes]
+    layouts = [layout for layout in spec.accept.layouts if layout != "contiguous"]
+    laid_out = tuple(
+        BuildJob(config=config, workload=Workload(role="twin", axes=base), dtypes=dtypes[0], layout=layout)  # type: ignore[arg-type]
+        for layout in layouts
+    )
     jobs = {
         (workload.role, workload.label, tuple(kinds.items())): BuildJob(config=config, workload=workload, dtypes=kinds)  # type: ignore[arg-type]
         for workload, kinds in bound
     }
-    return tuple(jobs.values())
+    return (*jobs.values(), *(laid_out if depth == "full" else ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
@@ -12,7 +13,7 @@ import triton
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from ..contract import Contraction, Plan, Spec, TensorOutput, Workload, candidate_id, resolve_shape
-from ..jobs import BuildJob, BuildRequest
+from ..jobs import BuildJob, BuildRequest, Layout
 from ..targets import Target
 from .fake_cuda import capability, install
 from .guard import Watch, install_guard
@@ -157,13 +158,24 @@ class Capturer:
 
 def _inputs(spec: Spec, job: BuildJob) -> dict[str, torch.Tensor]:
     return {
-        i.name: torch.empty(
-            resolve_shape(i.shape, job.workload.axes),
-            dtype=getattr(torch, job.dtypes.get(i.name, i.dtype)),
-            device=torch.device("cuda", 0),
+        i.name: _input(
+            resolve_shape(i.shape, job.workload.axes), getattr(torch, job.dtypes.get(i.name, i.dtype)), job.layout
         )
         for i in spec.tensor_inputs
     }
+
+
+def _input(shape: tuple[int, ...], dtype: torch.dtype, layout: Layout) -> torch.Tensor:
+    """A fake tensor laid out as the interpreter's arena lays out the real one. Without axes it cannot be strided."""
+    device = torch.device("cuda", 0)
+    if layout == "contiguous" or (layout == "strided" and not shape):
+        return torch.empty(shape, dtype=dtype, device=device)
+    wide = 2 if layout == "strided" else 1
+    plain = torch.empty(shape, dtype=dtype, device="meta").stride()
+    count = wide * math.prod(shape) + (layout == "offset")
+    return torch.empty(count, dtype=dtype, device=device).as_strided(
+        shape, [wide * stride for stride in plain], int(layout == "offset")
+    )
 
 
 def _expected(spec: Spec, workload: Workload, job: BuildJob) -> list[tuple[TensorOutput, tuple[int, ...], str]]:

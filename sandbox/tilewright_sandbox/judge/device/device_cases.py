@@ -72,6 +72,11 @@ def shape_cases(jobs: tuple[BuildJob, ...]) -> list[Case]:
     return cases
 
 
+def layout_cases(jobs: tuple[BuildJob, ...]) -> list[Case]:
+    """The error budget on inputs that are views."""
+    return [Case("shapes", job.workload, job.dtypes, layout=job.layout) for job in jobs if job.layout != "contiguous"]
+
+
 def bench_cases(jobs: tuple[BuildJob, ...]) -> list[Case]:
     """The error budget at the shapes that are timed."""
     return [Case("shapes", job.workload, job.dtypes) for job in _with_role(jobs, "bench")]
@@ -83,4 +88,4 @@ def own_case(workload: Workload, dtypes: Mapping[str, Dtype], slot: int) -> Case
 
 
 def _with_role(jobs: tuple[BuildJob, ...], *roles: str) -> list[BuildJob]:
-    return [job for job in jobs if job.workload.role in roles]
+    return [job for job in jobs if job.workload.role in roles and job.layout == "contiguous"]

@@ -19,6 +19,7 @@ from ...contract import (
     View,
     resolve_shape,
 )
+from ...jobs import Layout
 from .elf import keeps_state
 
 MAX_STEPS = 4096
@@ -75,6 +76,10 @@ def _inspect_inputs(plan: Plan, spec: Spec) -> None:
         shape = resolve_shape(tensor.shape, plan.workload.axes)
         if view is None or view.shape != shape or view.dtype != plan.dtypes.get(tensor.name, tensor.dtype):
             raise PlanRefused("inputs_differ", f"The plan's input {tensor.name} is not the spec's.")
+        if layout_of(plan) not in spec.accept.layouts:
+            raise PlanRefused(
+                "inputs_differ", f"The plan's inputs are {layout_of(plan)}, which the spec does not list."
+            )
         if plan.buffers[view.buffer].role != "input":
             raise PlanRefused("inputs_differ", f"The plan's input {tensor.name} lies in no input buffer.")
         _inside(plan, view, f"input {tensor.name}")
@@ -114,6 +119,22 @@ def read_cubin(folder: Path, sha256: str) -> bytes:
         text = "A kernel keeps global variables on the device, which outlive a launch. Pass a workspace instead."
         raise PlanRefused("device_state", text)
     return data
+
+
+def layout_of(plan: Plan) -> Layout:
+    """How the plan's inputs lie in their buffers."""
+    views = plan.inputs.values()
+    if any(view.offset_bytes for view in views):
+        return "offset"
+    return "contiguous" if all(view.strides == _row_major(view.shape) for view in views) else "strided"
+
+
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(1, extent)
+    return tuple(reversed(strides))
 
 
 def aliases(plan: Plan) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from ..observe import Observation, Stopped, flat_bytes, same_bits
 from .arena import Arena
 from .executor import Bound, KernelCache, wait
 from .faults import DeviceFault
-from .inspect_plan import PlanRefused, aliases, inspect_plan, read_cubin
+from .inspect_plan import PlanRefused, aliases, inspect_plan, layout_of, read_cubin
 
 DEVICE = "cuda"
 MEMORY_SHARE = 0.45
@@ -38,12 +38,12 @@ class DeviceObserver:
         self.label = request.box
         blobs = Path(request.blobs_path)
         self.kernels = KernelCache(lambda sha256: read_cubin(blobs, sha256))
-        self._plans = {plan_key(plan.workload.label, plan.dtypes): plan for plan in request.plans}
+        self._plans = {plan_key(plan.workload.label, plan.dtypes, layout_of(plan)): plan for plan in request.plans}
         self._inspected: set[str] = set()
 
     def plan(self, case: Case) -> Plan:
         """The plan that runs a case; SandboxUnavailable where whoever built them left it out."""
-        plan = self._plans.get(plan_key(case.workload.label, case.dtypes))
+        plan = self._plans.get(plan_key(case.workload.label, case.dtypes, case.layout))
         if plan is None:
             raise SandboxUnavailable(
                 f"no plan was built for {case.label}", "judge and builder differ: install one version"
@@ -122,5 +122,5 @@ class DeviceObserver:
         return DeviceStopped(rejected, case, self.label, sticky=isinstance(error, DeviceFault) and error.sticky)
 
 
-def plan_key(label: str, dtypes: Mapping[str, str]) -> tuple[object, ...]:
-    return label, tuple(sorted(dtypes.items()))
+def plan_key(label: str, dtypes: Mapping[str, str], layout: str) -> tuple[object, ...]:
+    return label, tuple(sorted(dtypes.items())), layout

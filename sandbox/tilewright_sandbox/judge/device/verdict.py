@@ -26,7 +26,7 @@ from ..reference import Reference
 from ..trace import trace
 from ..verdict import SCREENED, Clerk, apply_checks, feasibility, rung
 from .baselines import Baselines, precision
-from .device_cases import bench_cases, lattice_cases, screen_cases, shape_cases, transform_cases
+from .device_cases import bench_cases, lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
 from .driver import use_device
 from .faults import DeviceFault
 from .nvml import Card
@@ -106,7 +106,7 @@ def _equivalence(
     if excluded:
         seen.notes["transforms_excluded"] = ", ".join(excluded)
     seen.observed += observer.run(lattice_cases(spec, seen.oracle.reference, jobs, DEVICE))
-    seen.observed += observer.run([*cases, *shape_cases(jobs)])
+    seen.observed += observer.run([*cases, *layout_cases(jobs), *shape_cases(jobs)])
     seen.notes["shapes_run"] = sum(job.workload.role in ("hidden", "edge") for job in jobs)
     for case in bench_cases(jobs):
         _with_oracle(seen, observer.run([case]))
