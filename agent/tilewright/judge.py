@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from functools import cache
@@ -20,6 +21,8 @@ __all__ = ["Judge", "JudgeProcess", "QueueJudge", "local_target", "open_judge"]
 
 R = TypeVar("R", AuditReport, OpGraph, Judged, RaceReply)
 QUEUE_LIMIT_S = 3600.0
+QUEUE_LIMIT = "TILEWRIGHT_QUEUE_SECONDS"
+"""The environment variable that says how long a verdict is waited for, where an hour is wrong."""
 POLL_S = 0.2
 
 
@@ -32,7 +35,12 @@ class QueueJudge:
     on: Literal["interpreter", "device"] = "device"
 
     def __init__(self, folder: Path, limit_s: float = QUEUE_LIMIT_S) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"cannot create the queue {folder}: {error.strerror}", "give a folder that can be written"
+            ) from error
         self.folder, self.limit_s = folder, limit_s
         self._here = JudgeProcess()
 
@@ -85,7 +93,8 @@ def open_judge(name: str) -> Judge:
     ValueError for another name; SandboxUnavailable for `device` where there is none.
     """
     if name.startswith("queue:") and name != "queue:":
-        return QueueJudge(Path(name.removeprefix("queue:")).expanduser())
+        limit_s = float(os.environ.get(QUEUE_LIMIT, QUEUE_LIMIT_S))
+        return QueueJudge(Path(name.removeprefix("queue:")).expanduser(), limit_s)
     match name:
         case "auto":
             return JudgeProcess(on="device" if local_target() else "interpreter")
@@ -98,6 +107,16 @@ def open_judge(name: str) -> Judge:
                 )
             return JudgeProcess(on="device")
     raise ValueError(f"{name!r} is no judge")
+
+
+def resolve_judge(name: str) -> str:
+    """A name that means the same in every later session: `auto` decided, a queue's folder absolute. As `open_judge`."""
+    if name == "auto":
+        return "device" if local_target() else "interpreter"
+    if name.startswith("queue:") and name != "queue:":
+        return f"queue:{Path(name.removeprefix('queue:')).expanduser().resolve()}"
+    open_judge(name).close()
+    return name
 
 
 @cache

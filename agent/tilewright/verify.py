@@ -99,12 +99,13 @@ def prepare(
     on: Literal["interpreter", "device"] = "interpreter",
     timed: bool = False,
     builder: Session | None = None,
+    shape_seed: str | None = None,
 ) -> JudgeRequest | Rejected:
     """Build what a verdict on one config needs, for a judge here or elsewhere.
 
     For a device that is a plan for every shape and dtype that `wanted_plans` names; the hidden ones are drawn here,
     after the candidate was written. `builder` is an open build session of this candidate; without it one is opened and
-    closed. Raises SandboxUnavailable.
+    closed. `shape_seed` is hexadecimal and only for asking for the same job again. Raises SandboxUnavailable.
     """
     config = config or default_config(folder.spec, candidate)
     if config is None:
@@ -116,7 +117,7 @@ def prepare(
         return _refused(
             candidate, "config_mismatch", f"the config and SPACE differ in {wrong}; give each of SPACE's names"
         )
-    shape_seed = seed or secrets.token_hex(16)
+    shape_seed = shape_seed or seed or secrets.token_hex(16)
     jobs = _jobs(folder.spec, candidate, config, shape_seed, depth) if on == "device" else ()
     if builder is None:
         with open_builder(box, is_trusted(candidate.proposer)) as session:

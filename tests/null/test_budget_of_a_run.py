@@ -72,6 +72,33 @@ def test_a_step_that_never_settled_costs_its_whole_reservation(tmp_path: Path) -
     budget.check("judge", gpu_s=3)
 
 
+def test_a_step_done_again_is_not_reserved_twice(tmp_path: Path) -> None:
+    budget, view, _, journal = start(tmp_path, limits_from(None, None, gpu_seconds=10, usd=None))
+    with pytest.raises(ZeroDivisionError), budget.spending("judge", gpu_s=7, token="screen-a"):
+        raise ZeroDivisionError
+    with budget.spending("judge", gpu_s=9, token="screen-a") as spend:
+        assert view.gpu_s == pytest.approx(7)
+        spend.gpu_s = 2
+    assert view.gpu_s == pytest.approx(2)
+    with pytest.raises(BudgetExhausted), budget.spending("judge", gpu_s=8.5, token="screen-b"):
+        raise AssertionError("it began")
+    journal.close()
+
+
+def test_a_step_that_a_budget_ended_has_cost_what_it_spent(tmp_path: Path) -> None:
+    budget, view, _, journal = start(tmp_path, limits_from(None, None, gpu_seconds=10, usd=None))
+
+    def ended() -> None:
+        with budget.spending("judge", gpu_s=3, token="full-a") as spend:
+            spend.gpu_s = budget.remaining_gpu_s() or 0.0
+            raise BudgetExhausted("--budget-gpu-seconds", "7", "10 s", "full")
+
+    with pytest.raises(BudgetExhausted):
+        ended()
+    assert view.gpu_s == pytest.approx(7)
+    journal.close()
+
+
 def test_no_money_budget_is_touched_by_free_steps(tmp_path: Path) -> None:
     budget, view, _, journal = start(tmp_path, limits_from(None, None, gpu_seconds=0, usd=0.0))
     with budget.spending("build"):

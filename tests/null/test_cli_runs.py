@@ -8,13 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.accept import publish, verdict_obstacles
+from tilewright.accept import verdict_obstacles
+from tilewright.certificate import Certificate, config_bytes, publish, repeat_command, sha256
 from tilewright.cli.candidates import chosen_config
 from tilewright.cli.output import CommandError
 from tilewright.loop.folder import find_run, list_runs, new_run_folder, new_run_id
 from tilewright.loop.journal import FILE, JournalError
 from tilewright_sandbox.candidate import parse_candidate
-from tilewright_sandbox.contract import Candidate, Check, Config, Measured, MeasuredTime, Rejected, Workload
+from tilewright_sandbox.contract import (
+    Axis,
+    Candidate,
+    Check,
+    Config,
+    Measured,
+    MeasuredTime,
+    Rejected,
+    Spec,
+    TensorInput,
+    TensorOutput,
+    Workload,
+)
 from tilewright_sandbox.spec import load_spec, scaffold_spec
 
 NAMES = ["20260101T000000Z-softmax-aaaa", "20260101T000000Z-softmax-aabb", "20260102T000000Z-rmsnorm-0001"]
@@ -117,8 +130,18 @@ def test_config_that_is_no_point_of_space_is_refused(tmp_path: Path, word: str, 
         chosen_config([word], load_spec(folder).spec, candidate)
 
 
-def timed(low: float, *, uuid: str | None = "GPU-1", box: str = "bubblewrap", physics: str = "PASS") -> Measured:
-    workload = Workload(role="bench", axes={"n": 64})
+SPEC = Spec(
+    name="double", summary="y = 2 x", op="double", axes={"n": Axis(min=1, max=4096)},
+    inputs=(TensorInput(name="x", shape=("n",), dtype="float32"),),
+    outputs=(TensorOutput(name="y", shape=("n",), dtype="float32"),),
+    workloads=(Workload(role="bench", axes={"n": 64}),), reference_sha256="0" * 64,
+)  # fmt: skip
+
+
+def timed(
+    low: float, *, uuid: str | None = "GPU-1", box: str = "bubblewrap", physics: str = "PASS", label: int = 64
+) -> Measured:
+    workload = Workload(role="bench", axes={"n": label})
     time = MeasuredTime(
         workload=workload,
         median_us=10,
@@ -147,7 +170,8 @@ def timed(low: float, *, uuid: str | None = "GPU-1", box: str = "bubblewrap", ph
 @pytest.mark.parametrize(
     ("verdict", "reason"),
     [
-        (timed(1.049), "the lower end of the speed-up is 1.049, less than min_speedup 1.05"),
+        (timed(1.049), "the lower end of the speed-up is 1.049, less than min_speedup 1.05, at n=64"),
+        (timed(1.3, label=65), "no time was measured at n=64"),
         (timed(1.3, box="process (unsafe)"), "the candidate was built in process (unsafe)"),
         (timed(1.3, physics="NOT_RUN"), "physics was not run: no peaks"),
         (
@@ -157,15 +181,30 @@ def timed(low: float, *, uuid: str | None = "GPU-1", box: str = "bubblewrap", ph
     ],
 )
 def test_every_obstacle_alone_blocks_acceptance(verdict: Measured | Rejected, reason: str) -> None:
-    assert verdict_obstacles(verdict, 1.05) == (reason,)
+    assert verdict_obstacles(verdict, SPEC) == (reason,)
 
 
 def test_what_has_no_obstacle_is_published_with_its_verdict(tmp_path: Path) -> None:
     verdict = timed(1.3)
-    assert verdict_obstacles(verdict, 1.05) == ()
+    assert verdict_obstacles(verdict, SPEC) == ()
     candidate, folder = person(tmp_path)
-    path = publish(load_spec(folder), candidate, verdict.config, verdict)
+    certificate = Certificate(
+        spec="my_op", spec_sha256="0" * 64, reference_sha256="0" * 64, kernel_sha256=sha256(SOURCE.encode()),
+        config_sha256=sha256(config_bytes(verdict.config)), device="NVIDIA H200", device_uuid="GPU-1", target="sm_90",
+        speedup=(1.3, 1.4, 1.5), verdict=verdict, timing=(), plans=(), versions={}, run="r",
+        command=repeat_command("specs/my_op", Path("kernel.py"), verdict.config, "sm_90"),
+    )  # fmt: skip
+    path = publish(load_spec(folder), candidate, verdict.config, certificate)
     assert path == folder / "accepted" / "sm_90"
     assert (path / "kernel.py").read_text() == SOURCE
     assert json.loads((path / "config.json").read_text()) == {"BLOCK": 64}
-    assert Measured.model_validate_json((path / "verdict.json").read_bytes()) == verdict
+    assert sha256((path / "config.json").read_bytes()) == certificate.config_sha256
+    assert Certificate.model_validate_json((path / "certificate.json").read_bytes()) == certificate
+    assert certificate.command == (
+        "tilewright verify specs/my_op kernel.py --target sm_90 --judge device --config BLOCK=64"
+    )
+
+
+def test_a_device_verdict_without_times_is_no_win() -> None:
+    bare = timed(1.3).model_copy(update={"times": ()})
+    assert verdict_obstacles(bare, SPEC) == ("no time was measured at n=64",)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from .output import OK, REJECTED, CommandError, Json, finish, note
+from .search import JudgeName as JudgeName
 from .search import checked_box, checked_target
 from .specs import read_spec
 
@@ -30,9 +31,6 @@ CandidateFile = Annotated[
     Path, typer.Argument(metavar="CANDIDATE", help="A Python file: Triton kernels, run(...), SPACE.")
 ]
 Sandbox = Annotated[str, typer.Option(help="auto, docker, bubblewrap or process.")]
-JudgeName = Annotated[
-    str, typer.Option(help="auto (this machine's device, else the interpreter), interpreter, device, or queue:FOLDER.")
-]
 TargetName = Annotated[str, typer.Option(help="auto, or an architecture such as sm_90.")]
 
 

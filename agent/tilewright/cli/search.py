@@ -21,6 +21,9 @@ Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds of proposals.")]
 Minutes = Annotated[float | None, typer.Option(min=0.01, help="Wall minutes at work.")]
 GpuSeconds = Annotated[float | None, typer.Option(min=0, help="Seconds on a GPU.")]
 Usd = Annotated[float | None, typer.Option(min=0, help="US dollars for model calls.")]
+JudgeName = Annotated[
+    str, typer.Option(help="auto (this machine's device, else the interpreter), interpreter, device, or queue:FOLDER.")
+]
 
 
 def optimize(
@@ -33,6 +36,7 @@ def optimize(
     budget_usd: Usd = None,
     sandbox: Annotated[str, typer.Option(help="auto, docker, bubblewrap or process.")] = "auto",
     target: Annotated[str, typer.Option(help="auto, or an architecture such as sm_90.")] = "auto",
+    judge: JudgeName = "auto",
     seed: Annotated[int, typer.Option(min=0, help="Of the search; verdicts have secret seeds of their own.")] = 0,
     json: Json = False,
 ) -> None:
@@ -46,13 +50,15 @@ def optimize(
     from tilewright.loop.runner import Options, start_run
 
     folder = read_spec(spec)
+    judged_by = resolved_judge(judge)
     options = Options(
         limits=limits_from(rounds, budget_minutes, budget_gpu_seconds, budget_usd),
-        target=checked_target(target),
+        target=target_for(target, judged_by),
         box=checked_box(sandbox),
         seed=seed,
         proposers=tuple(proposer or ["templates"]),
         trials=trials,
+        judge=judged_by,
     )
     try:
         run_path = start_run(folder, options, runs_root())
@@ -71,9 +77,10 @@ def resume(
     budget_usd: Usd = None,
     json: Json = False,
 ) -> None:
-    """Go on with a run that was stopped or killed.
+    """Go on with a run that was stopped or killed, or with new budgets one whose winner was rejected.
 
-    Nothing that its journal holds is done again. Budgets given here replace those of the run.
+    Nothing that its journal holds is done again. Budgets given here replace those of the run. The reason of a rejection
+    steers the next round.
     """
     from tilewright.loop.budget import limits_from
     from tilewright.loop.folder import find_run
@@ -99,6 +106,27 @@ def checked_target(name: str) -> str:
         return resolve_target(name)
     except ValueError as error:
         raise CommandError(str(error), "leave --target out to take this machine's") from error
+
+
+def resolved_judge(name: str) -> str:
+    """What the run's options keep; CommandError where there is no judge of that name."""
+    from tilewright.judge import resolve_judge
+
+    try:
+        return resolve_judge(name)
+    except ValueError as error:
+        raise CommandError(f"--judge: {error}", "give auto, interpreter, device or queue:FOLDER") from error
+
+
+def target_for(name: str, judge: str) -> str:
+    """The architecture to build for. A device of this machine runs no other than its own."""
+    from tilewright.judge import local_target
+
+    here = local_target() if judge == "device" else None
+    target = checked_target(here if here and name == "auto" else name)
+    if here and target != here:
+        raise CommandError(f"--target {target} does not run on this machine's device, which is {here}", "leave it out")
+    return target
 
 
 def work(
@@ -147,7 +175,8 @@ def status_of(view: RunView) -> str:
 
 
 def outcome(run_path: Path, view: RunView, report: Path | None) -> dict[str, Any]:
-    """The one object that `optimize --json` ends with. `modelled_us` is a prediction, `speedup` only ever measured."""
+    """The one object that `optimize --json` ends with. `modelled_us` is a prediction; `measured_us` and
+    `speedup` are only ever measured."""
     best, point, verdict = view.best, view.best_compared, view.best_verdict
     last = view.published.reason if view.published else view.decided[-1].reason if view.decided else ""
     return {
@@ -157,11 +186,13 @@ def outcome(run_path: Path, view: RunView, report: Path | None) -> dict[str, Any
         "candidate": best.id if best else None,
         "config": point.config.root if point and point.config else None,
         "speedup": view.speedup,
+        "measured_us": view.measured_us,
         "modelled_us": point.modelled_us if point else None,
         "roofline_modelled_us": view.preflight.roofline_us if view.preflight else None,
         "reason": view.stopped.reason if view.stopped else last,
         "awaits_review": view.awaits_review,
         "candidates": len(view.candidates),
+        "gpu_s": view.gpu_s,
         "path": str(run_path),
         "report": str(report) if report else None,
     }

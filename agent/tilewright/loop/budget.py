@@ -30,6 +30,7 @@ class Spend:
 
     usd: float = 0.0
     gpu_s: float = 0.0
+    reserved_gpu_s: float = 0.0
 
 
 @dataclass
@@ -50,6 +51,10 @@ class Budget:
     def remaining_wall_s(self) -> float | None:
         limit = self.view().limits.wall_s
         return None if limit is None else limit - self.wall_s()
+
+    def remaining_gpu_s(self) -> float | None:
+        limit = self.view().limits.gpu_s
+        return None if limit is None else limit - self.view().gpu_s
 
     def rounds_left(self) -> int | None:
         """Rounds that may still be proposed; each winner that was sent back grants one more."""
@@ -72,19 +77,29 @@ class Budget:
             raise BudgetExhausted("--budget-minutes", f"{self.wall_s() / 60:.1f}", f"{minutes:.1f} minutes", step)
 
     @contextmanager
-    def spending(self, step: Step, *, usd: float = 0.0, gpu_s: float = 0.0) -> Iterator[Spend]:
-        """Reserve, let the step run, settle. A step that raises is settled at the whole reservation."""
-        self.check(step, usd=usd, gpu_s=gpu_s)
-        token = ""
-        if usd or gpu_s:
-            token = uuid.uuid4().hex
+    def spending(self, step: Step, *, usd: float = 0.0, gpu_s: float = 0.0, token: str = "") -> Iterator[Spend]:
+        """Reserve, let the step run, settle. A step that raises is settled at the whole reservation, one that was ended
+        because a budget was spent at what it spent.
+
+        `token` names a step that is done again after it raised or was killed: what it reserved then counts for it now.
+        """
+        held = self.view().reserved(token) if token else None
+        usd, gpu_s = (held.usd, held.gpu_s) if held else (usd, gpu_s)
+        self.check(step, usd=0.0 if held else usd, gpu_s=0.0 if held else gpu_s)
+        if (usd or gpu_s) and not held:
+            token = token or uuid.uuid4().hex
             self.append(Reserved(token=token, step=step, usd=usd, gpu_s=gpu_s))
-        spend = Spend()
+        spend = Spend(reserved_gpu_s=gpu_s)
         begun = self.clock()
-        yield spend
+        try:
+            yield spend
+        except BudgetExhausted:
+            if usd or gpu_s:
+                self.append(Settled(token=token, usd=spend.usd, gpu_s=spend.gpu_s))
+            raise
         took_s = (self.clock() - begun).total_seconds()
         self.longest_s[step] = max(self.longest_s.get(step, 0.0), took_s)
-        if token:
+        if usd or gpu_s:
             self.append(Settled(token=token, usd=spend.usd, gpu_s=spend.gpu_s))
 
 

@@ -14,29 +14,13 @@ from tilewright_sandbox.contract import Candidate, Config, ConfigValue, Modelled
 from tilewright_sandbox.graph import OpGraph
 from tilewright_sandbox.jobs import AuditReport
 
+from .parts import Feedback as Feedback
+from .parts import Limits as Limits
+from .parts import RacedPoint as RacedPoint
+
 Status = Literal["verified", "no_win", "exhausted", "refused", "stopped"]
 Decision = Literal["approve", "send_back", "reject", "stop"]
 Step = Literal["preflight", "propose", "build", "judge", "tune", "compare", "reflect", "decide", "review", "publish"]
-
-
-class Limits(Record):
-    """Hard budgets of a run; None is unlimited. Rounds granted by sending a winner back are added to `rounds`."""
-
-    rounds: int | None = Field(default=None, ge=1)
-    wall_s: float | None = Field(default=None, gt=0)
-    """Time at work, over all sessions; waiting for a review costs nothing."""
-    gpu_s: float | None = Field(default=None, ge=0)
-    usd: float | None = Field(default=None, ge=0)
-
-
-class Feedback(Record):
-    """What one candidate's end teaches the next proposal."""
-
-    candidate_id: str
-    stage: str
-    """Where it was rejected, or `verified`, `screened`, `tuned`."""
-    message: str
-    facts: dict[str, bool | int | float | str] = Field(default_factory=dict)
 
 
 class Event(Record):
@@ -138,6 +122,30 @@ class Tuned(Event):
     trials: int
     importance: dict[str, float] = Field(default_factory=dict)
     seconds: float
+
+
+class Raced(Event):
+    """The best trials of a candidate, run and timed on a device: a ranking, no verdict."""
+
+    kind: Literal["raced"] = "raced"
+    round: int
+    candidate_id: str
+    points: tuple[RacedPoint, ...]
+    """In the order of their modelled times."""
+    seconds: float
+    """On the device."""
+
+
+class Asked(Event):
+    """A device is about to be given a job. What was drawn at random for it is kept: after a crash the same job is asked
+    for again, and a verdict that came meanwhile is found."""
+
+    kind: Literal["asked"] = "asked"
+    candidate_id: str
+    config: Config
+    depth: Literal["screen", "full", "accept"]
+    shape_seed: str
+    """Hexadecimal; drawn after the candidate was written."""
 
 
 class Compared(Event):
@@ -250,6 +258,8 @@ AnyEvent = Annotated[
     | JudgedEvent
     | TrialEvent
     | Tuned
+    | Raced
+    | Asked
     | Compared
     | Reflected
     | Decided

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .journal import FILE, JournalError
 
-BLOBS, CANDIDATES, CHECKPOINT = "blobs", "candidates", "checkpoint.sqlite"
+BLOBS, CANDIDATES, CHECKPOINT, TIMING = "blobs", "candidates", "checkpoint.sqlite", "timing"
 
 
 def runs_root() -> Path:

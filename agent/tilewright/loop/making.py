@@ -12,6 +12,7 @@ from tilewright_sandbox.jobs import Judged, JudgeRequest
 from tilewright_sandbox.modelled import modelled_time
 
 from . import events as ev
+from .on_device import judge_on_device
 from .preparing import geometric_mean
 from .search import Search
 from .state import State
@@ -72,6 +73,10 @@ def judge(search: Search, state: State) -> State:
     built = [c for c in search.view.in_round(state["round"]) if c.built and not c.verdicts]
     for candidate in sorted(built, key=by_modelled_time):
         search.step(f"screening {label(candidate)}")
+        if search.on_device:
+            assert candidate.built is not None
+            judge_on_device(search, candidate, candidate.built.config, "screen", "judge", timed=False)
+            continue
         with search.budget.spending("judge"):
             event = _screen(search, candidate)
         search.record(event)
@@ -108,7 +113,16 @@ def stored_plans(search: Search, sha256s: Sequence[str]) -> tuple[Plan, ...]:
 
 
 def best_point(view: CandidateView) -> tuple[Config, float]:
-    """The config to go on with, and its modelled time in µs."""
+    """The config to go on with, and its time in µs: measured where the candidate was raced, modelled where not.
+
+    ValueError where no config of a raced candidate ran.
+    """
+    if view.raced:
+        if not view.raced_points:
+            raise ValueError(f"no config of {view.id} ran")
+        point = view.raced_points[0]
+        assert point.value_us is not None
+        return point.config, point.value_us
     if view.tuned:
         return view.tuned.config, view.tuned.value_us
     assert view.built is not None
@@ -117,6 +131,12 @@ def best_point(view: CandidateView) -> tuple[Config, float]:
 
 def by_modelled_time(view: CandidateView) -> tuple[float, str]:
     """Order of candidates: modelled time, then id, so that every run with the same seed has the same order."""
+    assert view.built is not None
+    return (view.tuned.value_us if view.tuned else view.built.modelled_us), view.id
+
+
+def by_raced_time(view: CandidateView) -> tuple[float, str]:
+    """Order of candidates that a device has timed."""
     return best_point(view)[1], view.id
 
 

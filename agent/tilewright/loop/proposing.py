@@ -6,6 +6,7 @@ from tilewright.propose import Attempt, ProposalContext
 from tilewright_sandbox.contract import Candidate
 
 from . import events as ev
+from .events import Feedback
 from .search import Search
 from .state import State
 from .view import CandidateView, RunView
@@ -23,8 +24,21 @@ def attempt(view: RunView, candidate: CandidateView) -> Attempt:
         candidate=candidate.candidate,
         verdict=candidate.verdicts[-1].verdict if candidate.verdicts else None,
         modelled_us=modelled_us,
-        feedback=f"{note.stage}: {note.message}" if note else "",
+        feedback=_in_words(note) if note else "",
     )
+
+
+def _in_words(note: Feedback) -> str:
+    """What a proposer reads: where it ended and why, and what a device measured."""
+    found = [f"{note.stage}: {note.message}"]
+    if "raced_us" in note.facts:
+        found.append(f"{note.facts['raced_us']:.1f} µs in a race on the device")
+    if "measured_speedup" in note.facts:
+        found.append(
+            f"measured {note.facts['measured_speedup']:.2f}× against {note.facts['against']}, "
+            f"{note.facts['measured_of_roofline']:.2f}× of the roofline"
+        )
+    return "; ".join(found)
 
 
 def context_of(view: RunView, number: int) -> ProposalContext:

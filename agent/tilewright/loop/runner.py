@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tilewright.judge import JudgeProcess
+from tilewright.judge import Judge, open_judge
 from tilewright.propose import Proposer
 from tilewright_sandbox.boxes import choose, is_trusted
 from tilewright_sandbox.contract import Run, SandboxUnavailable
@@ -33,7 +33,8 @@ PACKAGES = ("tilewright", "torch", "triton", "numpy", "pydantic", "langgraph", "
 
 @dataclass(frozen=True)
 class Options:
-    """What `optimize` was asked for. `target` and `box` are already resolved: nothing changes between sessions."""
+    """What `optimize` was asked for. `target`, `box` and `judge` are already resolved: nothing changes between
+    sessions."""
 
     limits: ev.Limits
     target: str
@@ -42,6 +43,8 @@ class Options:
     proposers: tuple[str, ...]
     trials: int
     """Points of a candidate's SPACE that are compiled at most."""
+    judge: str = "interpreter"
+    """As `open_judge` takes it, but for `auto`."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def start_run(spec_folder: SpecFolder, options: Options, root: Path) -> Path:
         spec_path=str(spec_path),
         target=options.target,
         seed=options.seed,
-        options={"proposers": list(options.proposers), "trials": options.trials},
+        options={"proposers": list(options.proposers), "trials": options.trials, "judge": options.judge},
         started_utc=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(),
     )
@@ -109,7 +112,7 @@ def _spec_of(view: RunView) -> SpecFolder:
     return folder
 
 
-def open_search(journal: Journal, view: RunView, judge: JudgeProcess, watcher: Watcher) -> Search:
+def open_search(journal: Journal, view: RunView, judge: Judge, watcher: Watcher) -> Search:
     """The live side of a run. SpecError where its spec is gone or has changed."""
     return Search(
         journal=journal,
@@ -134,26 +137,28 @@ def drive(
 ) -> RunView:
     """Work on the run until it is published, waits for a review, or is stopped; the view then.
 
-    `decision` answers the review that the run waits for: decision, note, reviewer. `limits` replaces its budgets.
+    `decision` answers the review that the run waits for: decision, note, reviewer. `limits` replaces its budgets; with
+    new ones a run goes on that ended because its winner was rejected.
     SandboxUnavailable and SpecError leave a `stopped` event behind, as an interrupt does.
     """
     watcher = watcher or Watcher()
-    with Journal(run_path) as journal, JudgeProcess() as judge:
+    with Journal(run_path) as journal:
         view = fold(journal.events)
-        if view.published:
+        if view.published and not (limits and view.can_reopen):
             return view
         if decision and not view.awaits_review:
             raise JournalError(f"{view.run.id} does not wait for a review: {view.status}", "resume it first")
-        search = open_search(journal, view, judge, watcher)
-        if not fresh:
-            search.record(ev.Resumed(torn_bytes=journal.torn_bytes, limits=limits))
-        try:
-            _invoke(search, decision)
-        except (StopRequested, KeyboardInterrupt):
-            search.record(ev.Stopped(reason="interrupted"))
-        except (SandboxUnavailable, SpecError) as error:
-            search.record(ev.Stopped(reason=str(error)))
-            raise
+        with open_judge(view.judge) as judge:
+            search = open_search(journal, view, judge, watcher)
+            if not fresh:
+                search.record(ev.Resumed(torn_bytes=journal.torn_bytes, limits=limits))
+            try:
+                _invoke(search, decision)
+            except (StopRequested, KeyboardInterrupt):
+                search.record(ev.Stopped(reason="interrupted"))
+            except (SandboxUnavailable, SpecError) as error:
+                search.record(ev.Stopped(reason=str(error)))
+                raise
         return view
 
 
@@ -178,7 +183,9 @@ def _invoke(search: Search, decision: dict[str, str] | None) -> None:
                 continue
             at_review = waiting.next == ("review",) and bool(waiting.interrupts)
             if not at_review:
-                graph.invoke(None if waiting.values else initial_state(run_id), config, durability="sync")
+                # At its end the graph begins anew: the journal says what is done, a rejected run's next round is not.
+                start = None if waiting.values and waiting.next else initial_state(run_id)
+                graph.invoke(start, config, durability="sync")
             if decision:
                 graph.invoke(Command(resume=decision), config, durability="sync")
             return

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from tilewright.judge import JudgeProcess
+from tilewright.judge import Judge
 from tilewright.propose import Proposer
 from tilewright_sandbox.boxes import choose
 from tilewright_sandbox.contract import Candidate
@@ -35,7 +35,7 @@ class Search:
     journal: Journal
     view: RunView
     spec_folder: SpecFolder
-    judge: JudgeProcess
+    judge: Judge
     proposers: Sequence[Proposer]
     target: Target
     stop_asked: Callable[[], bool] = lambda: False
@@ -44,8 +44,16 @@ class Search:
     announce: Callable[[str], None] = field(default=lambda text: None)
     """Told what the next step is, for a person who watches."""
 
+    longest_gpu_s: dict[str, float] = field(default_factory=dict)
+    """Of the device's jobs in this session, by kind."""
+
     def __post_init__(self) -> None:
         self.budget = Budget(view=lambda: self.view, append=self._append_reservation)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether candidates run on a device, here or elsewhere; else under the interpreter."""
+        return self.judge.on == "device"
 
     @property
     def box(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from tilewright.judge import JudgeProcess
+from tilewright.judge import open_judge
 
 from .folder import find_run
 from .graph import build_graph
@@ -22,6 +22,7 @@ def studio_graph(config: dict[str, Any]) -> Any:
     @functools.cache
     def opened() -> Search:
         journal = Journal(find_run(word))
-        return open_search(journal, fold(journal.events), JudgeProcess(), Watcher())
+        view = fold(journal.events)
+        return open_search(journal, view, open_judge(view.judge), Watcher())
 
     return build_graph(opened, None)

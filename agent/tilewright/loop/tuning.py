@@ -13,8 +13,9 @@ from tilewright_sandbox.contract import Candidate, Spec
 from tilewright_sandbox.jobs import BuildJob, BuildRequest, NotBuilt, Outcome
 
 from . import events as ev
-from .comparing import contenders
+from .comparing import screened
 from .making import best_point, label
+from .racing import race
 from .search import Search
 from .state import State
 from .view import CandidateView
@@ -56,13 +57,17 @@ def open_tuner(spec: Spec, candidate: Candidate, box: str, target: str, blobs_pa
 
 
 def tune_best(search: Search, state: State) -> State:
-    """Tune the best few that passed the screen. Trials that the journal holds are handed back, not built."""
-    for candidate in contenders(search.view.in_round(state["round"]))[:FINALISTS]:
-        if candidate.tuned:
-            continue
-        search.step(f"tuning {label(candidate)}")
-        with search.budget.spending("tune"):
-            search.record(_tune(search, candidate))
+    """Tune the best few that passed the screen, by the model, and race what it likes best where there is a device.
+
+    Trials that the journal holds are handed back, not built.
+    """
+    for candidate in screened(search.view.in_round(state["round"]))[:FINALISTS]:
+        if not candidate.tuned:
+            search.step(f"tuning {label(candidate)}")
+            with search.budget.spending("tune"):
+                search.record(_tune(search, candidate))
+        if search.on_device and not candidate.raced:
+            search.record(race(search, candidate))
     return state
 
 

@@ -11,6 +11,7 @@ from tilewright_sandbox.graph import OpGraph
 from tilewright_sandbox.jobs import AuditReport
 
 from . import events as ev
+from . import measured
 from .journal import JournalError
 
 
@@ -22,6 +23,7 @@ class CandidateView:
     round: int
     built: ev.Built | None = None
     tuned: ev.Tuned | None = None
+    raced: ev.Raced | None = None
     trials: list[ev.TrialEvent] = field(default_factory=list)
     verdicts: list[ev.JudgedEvent] = field(default_factory=list)
 
@@ -45,9 +47,27 @@ class CandidateView:
         return next((v for v in reversed(self.verdicts) if v.depth == "full" and isinstance(v.verdict, Measured)), None)
 
     @property
+    def raced_points(self) -> list[ev.RacedPoint]:
+        """Configs that a device has timed, fastest first."""
+        timed = [(p.value_us, p) for p in (self.raced.points if self.raced else ()) if p.value_us is not None]
+        return [point for _, point in sorted(timed, key=lambda pair: (pair[0], pair[1].config.id))]
+
+    def raced_us(self, config: Config) -> float | None:
+        return next((point.value_us for point in self.raced_points if point.config == config), None)
+
+    def modelled_us(self, config: Config) -> float | None:
+        """What the model says of one config: of its trial, or of the first build."""
+        trial = next((t for t in self.trials if t.config == config and t.value_us is not None), None)
+        if trial:
+            return trial.value_us
+        return self.built.modelled_us if self.built and self.built.config == config else None
+
+    @property
     def state(self) -> str:
         if rejection := self.rejected:
             return f"rejected at {rejection.stage}"
+        if self.raced and not self.verified:
+            return "raced" if self.raced_points else "failed its race"
         for name, done in (("verified", self.verified), ("tuned", self.tuned), ("screened", self.judged("screen"))):
             if done:
                 return name
@@ -79,7 +99,20 @@ class RunView:
     gpu_s: float = 0.0
     wall_s: float = 0.0
     last_at: str = ""
+    asked: dict[tuple[str, str, str], ev.Asked] = field(default_factory=dict)
+    """The last job of a candidate, depth and config that was handed to a device."""
+    dismissed: list[ev.Reviewed] = field(default_factory=list)
+    """Rejections after which the person let the run go on."""
     _open: dict[str, ev.Reserved] = field(default_factory=dict)
+
+    @property
+    def judge(self) -> str:
+        """Who judges, as `open_judge` takes it."""
+        return str(self.run.options.get("judge", "interpreter"))
+
+    def reserved(self, token: str) -> ev.Reserved | None:
+        """A reservation that was not settled: the step that made it never ended."""
+        return self._open.get(token)
 
     @property
     def graph(self) -> OpGraph | None:
@@ -95,13 +128,16 @@ class RunView:
 
     @property
     def best(self) -> CandidateView | None:
-        """The incumbent: the best verified kernel so far by modelled time."""
-        last = self.compared[-1] if self.compared else None
-        return self.candidates[last.candidate_id] if last and last.candidate_id else None
+        """The incumbent: the best verified kernel so far, by measured time where there are any, else by modelled."""
+        point = self.best_compared
+        return self.candidates[point.candidate_id] if point and point.candidate_id else None
 
     @property
     def best_compared(self) -> ev.Compared | None:
-        return self.compared[-1] if self.best else None
+        """Where the incumbent became so; what a person dismissed is none."""
+        dismissed = {review.candidate_id for review in self.dismissed}
+        held = (c for c in reversed(self.compared) if c.candidate_id and c.candidate_id not in dismissed)
+        return next(held, None)
 
     @property
     def best_verdict(self) -> Measured | None:
@@ -109,11 +145,19 @@ class RunView:
         return judged.verdict if judged and isinstance(judged.verdict, Measured) else None
 
     @property
+    def measured(self) -> tuple[MeasuredTime, ...]:
+        return measured.measured_times(self.best_verdict)
+
+    @property
+    def measured_us(self) -> float | None:
+        """Weighted geometric mean of the best kernel's medians; None where nothing was measured."""
+        return measured.median_us(self.measured)
+
+    @property
     def speedup(self) -> tuple[float, float, float] | None:
-        """Low, mid, high of the paired ratio on the slowest-gaining workload; None where nothing was measured."""
-        times = self.best_verdict.times if self.best_verdict else ()
-        ratios = [time.ratio for time in times if isinstance(time, MeasuredTime)]
-        return min(ratios) if ratios else None
+        """Low, mid, high against the strongest baselines, weighted over the workloads; None where nothing was
+        measured."""
+        return measured.speedup(self.measured)
 
     @property
     def modelled(self) -> tuple[ModelledTime, ...]:
@@ -124,11 +168,17 @@ class RunView:
     def note(self) -> str:
         """The reviewer's note that steers the next round."""
         last = self.reviews[-1] if self.reviews else None
-        return last.note if last and last.decision == "send_back" else ""
+        return last.note if last and last.decision in ("send_back", "reject") else ""
 
     @property
     def sent_back(self) -> int:
-        return sum(review.decision == "send_back" for review in self.reviews)
+        """Rounds that a person granted by not taking a winner."""
+        return sum(review.decision == "send_back" for review in self.reviews) + len(self.dismissed)
+
+    @property
+    def can_reopen(self) -> bool:
+        """Ended because its winner was rejected: `resume` with new budgets searches on, steered by the reason."""
+        return self.published is not None and bool(self.reviews) and self.reviews[-1].decision == "reject"
 
     @property
     def awaits_review(self) -> bool:
@@ -176,6 +226,10 @@ def advance(view: RunView, event: ev.AnyEvent) -> None:
             view.candidates[event.candidate_id].trials.append(event)
         case ev.Tuned():
             view.candidates[event.candidate_id].tuned = event
+        case ev.Raced():
+            view.candidates[event.candidate_id].raced = event
+        case ev.Asked():
+            view.asked[event.candidate_id, event.depth, event.config.id] = event
         case ev.Compared():
             view.compared.append(event)
         case ev.Reflected():
@@ -190,6 +244,7 @@ def advance(view: RunView, event: ev.AnyEvent) -> None:
             view.published = event
         case ev.Accepted() | ev.AcceptanceRefused():
             view.acceptance = event
+            view.asked = {key: asked for key, asked in view.asked.items() if asked.depth != "accept"}
         case ev.Reserved():
             view._open[event.token] = event
             view.usd += event.usd
@@ -203,6 +258,9 @@ def advance(view: RunView, event: ev.AnyEvent) -> None:
         case ev.Resumed():
             view.limits = event.limits or view.limits
             view.stopped = None
+            if event.limits and view.can_reopen:
+                view.dismissed.append(view.reviews[-1])
+                view.published = None
         case ev.RunStarted():
             raise JournalError(f"event {event.seq}: a run starts once", "start a new run")
 

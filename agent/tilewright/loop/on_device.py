@@ -1,0 +1,110 @@
+"""Verdicts of a device: the job is written down before it is asked for, its seconds are reserved and then settled."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from tilewright.judge import JudgeProcess
+from tilewright.verify import prepare
+from tilewright_sandbox.contract import Config, Measured, Rejected, SandboxUnavailable
+from tilewright_sandbox.jobs import Judged, JudgeRequest, RaceReply, RaceRequest
+from tilewright_sandbox.judge_process import TIMEOUT_S
+
+from . import events as ev
+from . import folder as run_folder
+from .budget import BudgetExhausted, Spend
+from .search import Search
+from .view import CandidateView, RunView
+
+R = TypeVar("R", Judged, RaceReply)
+Depth = Literal["screen", "full"]
+EXPECTED_S = {"screen": 10.0, "full": 60.0, "race": 20.0}
+"""Device time set aside for a job of a kind of which none has ended yet."""
+MARGIN = 1.5
+"""Over the longest job of that kind so far."""
+START_S = 60.0
+"""A judge process imports torch and opens the device before its seconds begin to count."""
+
+
+def shape_seed(view: RunView, candidate_id: str, depth: str, config: Config) -> str | None:
+    """Of a job that was asked for and not answered; None where there is none."""
+    asked = view.asked.get((candidate_id, depth, config.id))
+    return asked.shape_seed if asked else None
+
+
+def judge_on_device(
+    search: Search, view: CandidateView, config: Config, depth: Depth, step: ev.Step, *, timed: bool
+) -> ev.JudgedEvent:
+    """One verdict on one config, recorded. BudgetExhausted, SandboxUnavailable."""
+    begun = time.monotonic()
+    token = f"{depth}-{view.id}-{config.id}"
+    with search.budget.spending(step, gpu_s=expected_s(search, depth), token=token) as spend:
+        verdict = _verdict(search, view, config, depth, timed, spend)
+    return search.record(
+        ev.JudgedEvent(
+            round=view.round,
+            candidate_id=view.id,
+            config=config,
+            depth=depth,
+            verdict=verdict,
+            seconds=time.monotonic() - begun,
+        )
+    )
+
+
+def _verdict(
+    search: Search, view: CandidateView, config: Config, depth: Depth, timed: bool, spend: Spend
+) -> Rejected | Measured:
+    seed = shape_seed(search.view, view.id, depth, config)
+    if seed is None:
+        seed = secrets.token_hex(16)
+        search.record(ev.Asked(candidate_id=view.id, config=config, depth=depth, shape_seed=seed))
+    request = prepare(
+        search.spec_folder, view.candidate, config=config, box=search.box, target=search.target.name,
+        blobs_path=search.blobs_path, depth=depth, on="device", timed=timed, shape_seed=seed,
+    )  # fmt: skip
+    if isinstance(request, Rejected):
+        return request
+    reply = ask(search, request, Judged, depth, spend)
+    if reply.timing:
+        keep_timing(search.path, view.id, config, reply)
+    return reply.verdict.model_copy(update={"box": request.box})
+
+
+def ask(search: Search, request: JudgeRequest | RaceRequest, kind: type[R], what: str, spend: Spend) -> R:
+    """The device's answer; `spend` learns what it cost. A judge here is ended when the GPU seconds are spent, one
+    elsewhere cannot be. BudgetExhausted, SandboxUnavailable."""
+    left_s = search.budget.remaining_gpu_s()
+    if left_s is not None:
+        left_s += spend.reserved_gpu_s
+    limit_s = TIMEOUT_S if left_s is None else min(TIMEOUT_S, left_s + START_S)
+    begun = time.monotonic()
+    try:
+        reply = search.judge.ask(request, kind, limit_s)
+    except SandboxUnavailable as error:
+        took_s = time.monotonic() - begun
+        if left_s is not None and limit_s < TIMEOUT_S and took_s >= limit_s and isinstance(search.judge, JudgeProcess):
+            spend.gpu_s = left_s
+            limit = search.view.limits.gpu_s or 0.0
+            raise BudgetExhausted("--budget-gpu-seconds", f"{limit:.0f}", f"{limit:.0f} s", what) from error
+        raise
+    spend.gpu_s += reply.seconds
+    search.longest_gpu_s[what] = max(search.longest_gpu_s.get(what, 0.0), reply.seconds)
+    return reply
+
+
+def expected_s(search: Search, what: str) -> float:
+    longest_s = search.longest_gpu_s.get(what)
+    return EXPECTED_S[what] if longest_s is None else MARGIN * longest_s
+
+
+def keep_timing(run_path: Path, candidate_id: str, config: Config, reply: Judged) -> Path:
+    """The raw record of the timed workloads, beside the journal."""
+    path = run_path / run_folder.TIMING / f"{candidate_id}-{config.id}.json"
+    path.parent.mkdir(exist_ok=True)
+    run_folder.write_atomically(path, json.dumps(reply.timing, indent=1, default=str).encode() + b"\n")
+    return path
