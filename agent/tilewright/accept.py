@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
-from tilewright_sandbox.contract import Candidate, Config, Measured, Rejected, Spec
+from tilewright_sandbox.contract import Candidate, Config, Measured, Rejected
 from tilewright_sandbox.jobs import Judged, JudgeRequest
 from tilewright_sandbox.spec import SpecError, SpecFolder, load_spec
 
@@ -18,7 +18,7 @@ from .judge import Judge, open_judge
 from .loop import events as ev
 from .loop.folder import BLOBS, CANDIDATES
 from .loop.journal import Journal
-from .loop.measured import measured_times, shortfalls, speedup, timed_workloads
+from .loop.measured import measured_times, speedup, verdict_obstacles
 from .loop.on_device import shape_seed
 from .loop.view import RunView, fold
 from .verify import prepare
@@ -34,20 +34,6 @@ def obstacles(view: RunView, run_path: Path) -> tuple[str, ...]:
         reasons.append(f"the reviewer's decision was {last.decision}: {last.note}")
     reasons += _changes(view, run_path)
     return tuple(reasons)
-
-
-def verdict_obstacles(verdict: Measured | Rejected, spec: Spec) -> tuple[str, ...]:
-    """Why a verdict is not enough, all reasons: checks that were not run, workloads without a time or without a win."""
-    if isinstance(verdict, Rejected):
-        return (f"it was rejected at {verdict.stage}: {verdict.message}",)
-    times = measured_times(verdict)
-    timed = {time.workload.label for time in times}
-    untimed = [w.label for w in timed_workloads(spec) if w.label not in timed] if verdict.device_uuid else []
-    return (
-        *verdict.obstacles,
-        *(f"no time was measured at {label}" for label in untimed),
-        *shortfalls(times, spec.accept.min_speedup),
-    )
 
 
 def _changes(view: RunView, run_path: Path) -> list[str]:

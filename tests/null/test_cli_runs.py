@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.accept import verdict_obstacles
 from tilewright.certificate import Certificate, config_bytes, publish, repeat_command, sha256
 from tilewright.cli.candidates import chosen_config
 from tilewright.cli.output import CommandError
 from tilewright.loop.folder import find_run, list_runs, new_run_folder, new_run_id
 from tilewright.loop.journal import FILE, JournalError
+from tilewright.loop.measured import verdict_obstacles
 from tilewright_sandbox.candidate import parse_candidate
 from tilewright_sandbox.contract import (
     Axis,

@@ -49,15 +49,42 @@ def modelled(us: float | None) -> str:
     return "–" if us is None else f"modelled {us:.1f} µs"
 
 
+def measured(us: float | None) -> str:
+    return "–" if us is None else f"measured {us:.1f} µs"
+
+
+def best_text(measured_us: float | None, modelled_us: float | None) -> str:
+    """Of the best kernel: the measured time where there is one."""
+    return modelled(modelled_us) if measured_us is None else measured(measured_us)
+
+
 def times_lines(times: tuple[ModelledTime | MeasuredTime, ...]) -> Iterator[str]:
     """One line a workload."""
     for time in times:
         if isinstance(time, MeasuredTime):
-            yield f"{time.workload.label}: {time.median_us:.1f} µs measured, {_speedup(time.ratio)}"
+            yield f"{time.workload.label}: {_measured_line(time)}"
         else:
             share = time.modelled_us / time.roofline_us
             label = time.workload.label
             yield f"{label}: {modelled(time.modelled_us)}, {share:.2f}× of the roofline, {time.bound} bound"
+
+
+def _measured_line(time: MeasuredTime) -> str:
+    """Median and its spread, gain over the strongest baseline, share of the roofline, the noise floor."""
+    low, mid, high = time.ratio
+    parts = [f"{measured(time.median_us)} (p10 {time.p10_us:.1f}, p90 {time.p90_us:.1f}, n = {time.samples})"]
+    if time.strongest:
+        against_us = time.baselines_us[time.strongest]
+        parts.append(f"{mid:.2f}× [{low:.2f}, {high:.2f}] against {time.strongest} at {against_us:.1f} µs")
+    parts.append(f"{time.roofline_us / time.median_us:.0%} of the roofline")
+    if time.noise:
+        parts.append(f"noise [{time.noise[0]:.3f}, {time.noise[2]:.3f}]")
+    if time.call_us is not None:
+        parts.append(f"a call {time.call_us:.1f} µs")
+    if time.dropped_blocks:
+        parts.append(f"{time.dropped_blocks} blocks dropped")
+    parts += [f"{name} could not be run: {reason}" for name, reason in time.missing_baselines.items()]
+    return escape(", ".join(parts))
 
 
 def obstacles_lines(obstacles: tuple[str, ...]) -> Iterator[str]:
@@ -79,7 +106,11 @@ def outcome_lines(run_path: Path, view: RunView, report: Path | None, status: st
         of = (
             f" ({point.modelled_us / roofline:.2f}× of the modelled roofline)" if roofline and point.modelled_us else ""
         )
-        yield f"{modelled(point.modelled_us)}{of} · nothing was timed" if not view.speedup else _speedup(view.speedup)
+        if view.speedup:
+            yield f"{measured(view.measured_us)}, {_speedup(view.speedup)}"
+            yield from (f"  {line}" for line in times_lines(view.measured))
+        else:
+            yield f"{modelled(point.modelled_us)}{of} · nothing was timed"
         yield verdict_line(view.best_verdict)
     for candidate in view.candidates.values():
         yield f"  {_ladder(candidate)}"
@@ -112,6 +143,10 @@ def ladder(view: CandidateView) -> str:
 def point_text(view: CandidateView) -> str:
     if view.rejected:
         return f"[red]rejected at {view.rejected.stage}[/] [dim]{escape(view.rejected.code)}[/]"
+    if view.raced_points:
+        return f"raced {view.raced_points[0].value_us:.1f} µs"
+    if view.raced:
+        return f"[red]no config ran[/] [dim]{escape(view.raced.points[0].code)}[/]"
     if view.tuned:
         return modelled(view.tuned.value_us)
     return modelled(view.built.modelled_us if view.built else None)

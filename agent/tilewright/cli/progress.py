@@ -18,7 +18,7 @@ from rich.text import Text
 from tilewright.loop import events as ev
 from tilewright.loop.view import RunView
 
-from .pages import ladder, modelled, point_text
+from .pages import best_text, ladder, modelled, point_text
 
 
 class Progress:
@@ -64,7 +64,7 @@ class Progress:
         view = self._view
         if view is None:
             return Group(Spinner("dots", text=self._step))
-        table = Table("", "candidate", "idea", "modelled", box=None, pad_edge=False, header_style="dim")
+        table = Table("", "candidate", "idea", "time", box=None, pad_edge=False, header_style="dim")
         for candidate in list(view.candidates.values())[-12:]:
             title = escape(candidate.candidate.title)
             table.add_row(ladder(candidate), candidate.id[:8], title, point_text(candidate))
@@ -76,8 +76,13 @@ def spend_line(view: RunView) -> str:
     rounds = f"{view.round}/{view.limits.rounds}" if view.limits.rounds else str(view.round)
     minutes = f"{view.wall_s / 60:.1f}" + (f"/{view.limits.wall_s / 60:.3g}" if view.limits.wall_s else "")
     usd = f" · {view.usd:.2f} USD" if view.limits.usd is not None or view.usd else ""
-    found = f"best so far: {modelled(best.modelled_us)}, verified" if best else "no verified kernel yet"
-    return f"{found} · round {rounds} · {minutes} min{usd}"
+    gpu = f" · {view.gpu_s:.0f} s on the GPU" if view.gpu_s else ""
+    text = best_text(view.measured_us, best.modelled_us) if best else ""
+    if view.speedup:
+        low, mid, high = view.speedup
+        text += f", {mid:.2f}× [{low:.2f}, {high:.2f}]"
+    found = f"best so far: {text}, verified" if best else "no verified kernel yet"
+    return escape(f"{found} · round {rounds} · {minutes} min{usd}{gpu}")
 
 
 def describe(event: ev.AnyEvent, view: RunView) -> str:
@@ -100,6 +105,10 @@ def describe(event: ev.AnyEvent, view: RunView) -> str:
             return f"{_name(view, event.candidate_id)}: {end} ({event.depth}){why}"
         case ev.Tuned():
             return f"{_name(view, event.candidate_id)}: tuned in {event.trials} trials, {modelled(event.value_us)}"
+        case ev.Raced():
+            ran = [p.value_us for p in event.points if p.value_us is not None]
+            best = f"raced {min(ran):.1f} µs at best" if ran else "none ran"
+            return f"{_name(view, event.candidate_id)}: {len(event.points)} configs on the device, {best}"
         case ev.Compared():
             return f"best so far: {event.message}"
         case ev.Decided():

@@ -84,9 +84,10 @@ def evidence(view: RunView) -> dict[str, Any]:
         "candidate": best.id if best else None,
         "config": point.config.root if point and point.config else None,
         "modelled_us": point.modelled_us if point else None,
+        "measured_us": view.measured_us,
         "speedup": view.speedup,
         "verdict": verdict.model_dump(mode="json") if verdict else None,
-        "obstacles": list(verdict.obstacles) if verdict else [],
+        "obstacles": list(view.obstacles),
         "source": best.candidate.source if best else None,
     }
 
@@ -110,7 +111,7 @@ def _page(view: RunView) -> None:
         Syntax(view.best.candidate.source, "python", background_color="default", line_numbers=True, word_wrap=True)
     )
     out.print(f"config: {view.best_verdict.config}")
-    for line in obstacles_lines(view.best_verdict.obstacles):
+    for line in obstacles_lines(view.obstacles):
         out.print(line, soft_wrap=True)
 
 
@@ -126,8 +127,8 @@ def accept(
 ) -> None:
     """Accept a run's winner as the spec's kernel.
 
-    It is verified once more, in a fresh box with a fresh seed. Refused, with every reason and exit 1, unless its
-    evidence was measured on a device.
+    It is verified and timed once more by a fresh judge of the run's kind, with fresh seeds. Refused, with every reason
+    and exit 1, unless both measurements clear min_speedup on every bench workload.
     """
     from tilewright.accept import accept as take
     from tilewright.loop.events import Accepted
@@ -160,7 +161,10 @@ def reject(
     reason: Annotated[str, typer.Option(help="Why; kept in the journal.")],
     json: Json = False,
 ) -> None:
-    """Reject the winner of a run that waits for its review."""
+    """Reject the winner of a run that waits for its review.
+
+    The run ends. `resume` with new budgets searches on, and the reason steers its next round.
+    """
     from tilewright.loop.folder import find_run
     from tilewright.loop.journal import read_journal
     from tilewright.loop.view import fold

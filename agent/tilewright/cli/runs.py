@@ -36,7 +36,9 @@ def summary(path: Path) -> dict[str, Any]:
         "rounds": view.round,
         "candidates": len(view.candidates),
         "modelled_us": best.modelled_us if best else None,
+        "measured_us": view.measured_us,
         "speedup": view.speedup,
+        "gpu_s": view.gpu_s,
         "wall_s": round(view.wall_s, 1),
         "usd": view.usd,
         "path": str(path),
@@ -46,7 +48,7 @@ def summary(path: Path) -> dict[str, Any]:
 def _page(rows: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    from .pages import console, modelled
+    from .pages import best_text, console
 
     out = console()
     if not rows:
@@ -57,7 +59,7 @@ def _page(rows: list[dict[str, Any]]) -> None:
         if row["status"] == "unreadable":
             table.add_row(row["run"], "[red]unreadable[/]", "", "", row["reason"])
         else:
-            best = modelled(row["modelled_us"])
+            best = best_text(row["measured_us"], row["modelled_us"])
             table.add_row(row["run"], row["status"], str(row["rounds"]), str(row["candidates"]), best)
     out.print(table)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from langgraph.types import interrupt
 
-from tilewright_sandbox.contract import Measured
-
 from . import events as ev
 from .measured import headroom, measured_times, of_roofline, shortfalls, speedup
 from .search import Search
@@ -121,9 +119,7 @@ def decide(search: Search, state: State) -> State:
         status = None if go_on else outcome(view)
         decided = search.record(ev.Decided(round=number, go_on=go_on, reason=reason, status=status))
     if not decided.go_on and view.best and not any(r.round == number for r in view.review_requests):
-        verdict = view.best_verdict
-        obstacles = verdict.obstacles if isinstance(verdict, Measured) else ()
-        search.record(ev.ReviewRequested(round=number, candidate_id=view.best.id, obstacles=obstacles))
+        search.record(ev.ReviewRequested(round=number, candidate_id=view.best.id, obstacles=view.obstacles))
     return {**state, "over": not decided.go_on}
 
 

@@ -53,6 +53,20 @@ def shortfalls(times: Sequence[MeasuredTime], min_speedup: float) -> tuple[str, 
     )
 
 
+def verdict_obstacles(verdict: Measured | Rejected, spec: Spec) -> tuple[str, ...]:
+    """Why a verdict is not enough, all reasons: checks that were not run, workloads without a time or without a win."""
+    if isinstance(verdict, Rejected):
+        return (f"it was rejected at {verdict.stage}: {verdict.message}",)
+    times = measured_times(verdict)
+    timed = {time.workload.label for time in times}
+    untimed = [w.label for w in timed_workloads(spec) if w.label not in timed] if verdict.device_uuid else []
+    return (
+        *verdict.obstacles,
+        *(f"no time was measured at {label}" for label in untimed),
+        *shortfalls(times, spec.accept.min_speedup),
+    )
+
+
 def headroom(times: Sequence[MeasuredTime]) -> tuple[float, MeasuredTime] | None:
     """The workload on which the strongest baseline is nearest to the roofline, and its time over the roofline's."""
     found = [(time.baselines_us[time.strongest] / time.roofline_us, time) for time in times if time.strongest]

@@ -145,6 +145,11 @@ class RunView:
         return judged.verdict if judged and isinstance(judged.verdict, Measured) else None
 
     @property
+    def obstacles(self) -> tuple[str, ...]:
+        """Why the verdict on the best kernel is not enough to accept it; empty where it is, or where there is none."""
+        return measured.verdict_obstacles(self.best_verdict, self.run.spec) if self.best_verdict else ()
+
+    @property
     def measured(self) -> tuple[MeasuredTime, ...]:
         return measured.measured_times(self.best_verdict)
 

@@ -67,6 +67,8 @@ class CandidateRow:
     code: str
     reason: str
     modelled: str
+    raced: str
+    """Measured in its race; a dash where it was not raced or did not run."""
     config: str
 
 
@@ -91,6 +93,8 @@ class Tuning:
     """Parameter and share, most important first."""
     best: tuple[tuple[str, str, str], ...]
     """Config, modelled time and note of the best few trials."""
+    race: tuple[tuple[str, str, str], ...] = ()
+    """Config, measured time and note of those that a device ran, fastest first."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,8 @@ class ReportData:
     tunings: tuple[Tuning, ...] = ()
     candidates: tuple[CandidateRow, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    raced: bool = False
+    """Whether a device ran any of the candidates in a race."""
     environment: Pairs = ()
     commands: tuple[str, ...] = ()
     audit: tuple[CheckRow, ...] = field(default=())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tilewright.loop.measured import of_roofline, shortfalls
 from tilewright.loop.view import CandidateView, RunView
 from tilewright_sandbox.contract import Check, Config, MeasuredTime, ModelledTime, Time
 from tilewright_sandbox.jobs import AuditReport
@@ -15,6 +16,7 @@ from .highlight import highlight
 from .history import candidate_rows, commands, decisions, environment, point_of, trajectory, tunings
 
 NOTHING_TIMED = "Modelled: nothing was timed, and nothing can be accepted from this run."
+RACED_ONLY = "Times of races rank candidates and are no evidence: no kernel was verified and timed yet."
 UNSAFE = "Candidates ran in a plain process, which isolates nothing: this result is unsafe to accept."
 
 
@@ -30,7 +32,7 @@ def gather(run_path: Path, view: RunView) -> ReportData:
         sentence=sentence,
         tone=tone,
         banners=_banners(view),
-        obstacles=verdict.obstacles if verdict else (),
+        obstacles=view.obstacles,
         figures=_figures(view),
         checks=tuple(_check_row(check) for check in verdict.checks) if verdict else (),
         times=tuple(_time_row(time) for time in verdict.times) if verdict else (),
@@ -40,6 +42,7 @@ def gather(run_path: Path, view: RunView) -> ReportData:
         tunings=tunings(view),
         candidates=candidate_rows(view),
         decisions=decisions(view),
+        raced=any(candidate.raced for candidate in view.candidates.values()),
         environment=environment(view),
         commands=commands(view),
         audit=_audit_rows(view.audit) if view.audit and not view.audit.sound else (),
@@ -58,7 +61,7 @@ def _verdict(view: RunView) -> tuple[str, str, Tone]:
     sentence = f"{name} passed {passed} of {len(verdict.checks)} checks; its equivalence is {verdict.rung}."
     if speedup := view.speedup:
         low, mid, high = (words.times(ratio) for ratio in speedup)
-        wins = speedup[0] >= view.run.spec.accept.min_speedup
+        wins = not shortfalls(view.measured, view.run.spec.accept.min_speedup)
         return (
             f"{mid} faster ({low} to {high})" if wins else f"No win: {mid} ({low} to {high})",
             sentence,
@@ -77,7 +80,8 @@ def _banners(view: RunView) -> tuple[str, ...]:
     verdict = view.best_verdict
     banners = []
     if verdict is None or verdict.device_uuid is None:
-        banners.append(NOTHING_TIMED)
+        raced = any(candidate.raced_points for candidate in view.candidates.values())
+        banners.append(RACED_ONLY if raced else NOTHING_TIMED)
     if (verdict and "unsafe" in verdict.box) or (not verdict and view.box == "process"):
         banners.append(UNSAFE)
     if verdict and verdict.hybrid:
@@ -91,14 +95,17 @@ def _figures(view: RunView) -> tuple[Figure, ...]:
     if view.speedup:
         low, mid, high = (words.times(ratio) for ratio in view.speedup)
         figures.append(Figure("measured speed-up", mid, f"95% interval {low} to {high}"))
+        figures.append(Figure("measured time", words.microseconds(view.measured_us), "weighted geometric mean"))
+    if share := of_roofline(view.measured):
+        figures.append(Figure("of the roofline", f"{1 / share:.0%}", "measured, at this card's own peaks"))
     if point and point.modelled_us:
         figures.append(Figure("modelled time", words.microseconds(point.modelled_us), "weighted geometric mean"))
     if view.preflight:
         roofline = view.preflight.roofline_us
-        share = (
+        reached = (
             f"{roofline / point.modelled_us:.0%} of it reached, modelled" if point and point.modelled_us else "modelled"
         )
-        figures.append(Figure("roofline", words.microseconds(roofline), share))
+        figures.append(Figure("roofline", words.microseconds(roofline), reached))
     if verdict:
         figures.append(Figure("equivalence", verdict.rung, verdict.evidence))
     built = sum(candidate.built is not None for candidate in view.candidates.values())
@@ -137,10 +144,19 @@ def _time_row(time: Time) -> TimeRow:
 
 
 def _measured_detail(time: MeasuredTime) -> str:
+    """Gain over the strongest baseline, spread, noise floor, baselines, and what an eager caller waits for."""
     low, mid, high = (words.times(ratio) for ratio in time.ratio)
-    baselines = ", ".join(f"{name} {words.microseconds(us)}" for name, us in time.baselines_us.items())
-    spread = f"p10 {words.microseconds(time.p10_us)}, p90 {words.microseconds(time.p90_us)}, n = {time.samples}"
-    return f"{mid} ({low} to {high}); {spread}; {baselines}"
+    parts = [f"{mid} ({low} to {high})" + (f" against {time.strongest}" if time.strongest else "")]
+    parts.append(f"p10 {words.microseconds(time.p10_us)}, p90 {words.microseconds(time.p90_us)}, n = {time.samples}")
+    if time.noise:
+        parts.append(f"noise {time.noise[0]:.3f}× to {time.noise[2]:.3f}×")
+    parts.append(", ".join(f"{name} {words.microseconds(us)}" for name, us in time.baselines_us.items()))
+    parts += [f"{name} could not be run: {reason}" for name, reason in time.missing_baselines.items()]
+    if time.call_us is not None:
+        parts.append(f"a call from the host {words.microseconds(time.call_us)}")
+    if time.dropped_blocks:
+        parts.append(f"{words.count(time.dropped_blocks, 'block')} dropped")
+    return "; ".join(part for part in parts if part)
 
 
 def _code(view: RunView, best: CandidateView) -> Code:

@@ -53,6 +53,7 @@ def _candidate_row(view: RunView, number: int, candidate: CandidateView) -> Cand
         code=rejected.code if rejected else "",
         reason=rejected.message if rejected else "",
         modelled=words.microseconds(modelled_us),
+        raced=words.microseconds(candidate.raced_points[0].value_us if candidate.raced_points else None),
         config=str(config) if config else "",
     )
 
@@ -98,7 +99,22 @@ def _tuning(candidate: CandidateView) -> Tuning:
         plot=plot(points, _best_so_far(candidate.trials), across="trial"),
         importance=tuple(sorted(candidate.tuned.importance.items(), key=lambda item: -item[1])),
         best=tuple((str(t.config), words.microseconds(t.value_us), _trial_note(t)) for t in ranked),
+        race=_race(candidate),
     )
+
+
+def _race(candidate: CandidateView) -> tuple[tuple[str, str, str], ...]:
+    """Fastest first; those that did not run last, with the reason."""
+    failed = [point for point in (candidate.raced.points if candidate.raced else ()) if point.value_us is None]
+    rows = [
+        (str(point.config), words.microseconds(point.value_us), _modelled_note(candidate, point.config))
+        for point in candidate.raced_points
+    ]
+    return (*rows, *((str(p.config), words.microseconds(None), f"{p.code}: {p.message}") for p in failed))
+
+
+def _modelled_note(candidate: CandidateView, config: Config) -> str:
+    return f"{words.microseconds(candidate.modelled_us(config))} modelled"
 
 
 def _best_so_far(trials: Sequence[TrialEvent]) -> list[float | None]:
@@ -163,6 +179,7 @@ def environment(view: RunView) -> Pairs:
         ("spec", f"{run.spec.name}, {run.spec.sha256[:16]}"),
         ("target", f"{run.target}, {target.card}" if target else run.target),
         ("device", verdict.device_uuid if verdict and verdict.device_uuid else "none: nothing was timed"),
+        ("judge", view.judge),
         ("box", verdict.box if verdict else view.box),
         ("search seed", str(run.seed)),
     ]
@@ -186,11 +203,12 @@ def commands(view: RunView) -> tuple[str, ...]:
         again += ["--rounds", str(view.limits.rounds)]
     if "trials" in options:
         again += ["--trials", str(options["trials"])]
-    lines = [shlex.join(again)]
+    judge = ["--judge", view.judge] if "judge" in options else []
+    lines = [shlex.join([*again, *judge])]
     if view.best:
         config = point_of(view, view.best)[0]
         verify = ["tilewright", "verify", spec, f"runs/{run.id}/candidates/{view.best.id}.py", "--target", run.target]
         for name, value in (config.root if config else {}).items():
             verify += ["--config", f"{name}={value}"]
-        lines.append(shlex.join(verify))
+        lines.append(shlex.join([*verify, *judge]))
     return tuple(lines)
