@@ -78,12 +78,20 @@ def build_plans(
     )
     reply, blobs = client.build(session, request, timeout_s=len(jobs) * COMPILE_TIMEOUT_S + 30)
     plans = []
-    for outcome in reply.outcomes:
+    for job, outcome in zip(jobs, reply.outcomes, strict=True):
         if isinstance(outcome, NotBuilt):
+            if _wider_than_it_must_be(spec, job, outcome):
+                continue
             return outcome.rejected.model_copy(update={"box": session.label})
         plans.append(outcome.plan)
     write_blobs(blobs_path, {**blobs, **{plan.sha256: plan.canonical() for plan in plans}})
     return tuple(plans)
+
+
+def _wider_than_it_must_be(spec: Spec, job: BuildJob, outcome: NotBuilt) -> bool:
+    """Whether a twin in wider dtypes than the spec's own lacks shared memory: the judge does without it."""
+    own = {tensor.name: tensor.dtype for tensor in spec.tensor_inputs}
+    return outcome.rejected.code == "out_of_resources" and bool(job.dtypes) and job.dtypes != own
 
 
 def prepare(
@@ -118,7 +126,7 @@ def prepare(
             candidate, "config_mismatch", f"the config and SPACE differ in {wrong}; give each of SPACE's names"
         )
     shape_seed = shape_seed or seed or secrets.token_hex(16)
-    jobs = _jobs(folder.spec, candidate, config, shape_seed, depth) if on == "device" else ()
+    jobs = wanted_jobs(folder.spec, candidate, config, shape_seed, depth) if on == "device" else ()
     if builder is None:
         with open_builder(box, is_trusted(candidate.proposer)) as session:
             label, plans = session.label, build_plans(session, folder.spec, candidate, config, target, blobs_path, jobs)
@@ -133,9 +141,10 @@ def prepare(
     )  # fmt: skip
 
 
-def _jobs(
+def wanted_jobs(
     spec: Spec, candidate: Candidate, config: Config, shape_seed: str, depth: Literal["screen", "full"]
 ) -> tuple[BuildJob, ...]:
+    """What a verdict on a device needs built: see `wanted_plans`."""
     conditions = [compile_where(text) for text in candidate.where]
 
     def feasible(axes: Mapping[str, int]) -> bool:

@@ -21,7 +21,7 @@ class BuildJob(Record):
     workload: Workload
     dtypes: dict[str, Dtype] = {}
     layout: Layout = "contiguous"
-    """Of every tensor input. strided: every second element; offset: one element into its storage."""
+    """Of every tensor input. strided: every second, third … element; offset: one element into its storage."""
     compile: bool = True
 
 

@@ -14,7 +14,7 @@ from .jobs import BuildJob
 from .shapes import choose_shapes, long_shapes
 from .twins import Feasible, base_shape, quick_on_device, twin_dtypes
 
-BLOCK_SHAPES = 4
+BLOCK_SHAPES = 6
 LATTICE_LONG = 1031
 HIDDEN_MAX = 1 << 20
 
@@ -44,8 +44,8 @@ def wanted_plans(
         )  # fmt: skip
         blocks = list(shapes.blocks)
         random.Random(shape_seed).shuffle(blocks)
-        chosen = (*shapes.first, *blocks[:BLOCK_SHAPES])
-        bound += [(workload, dtypes[place % len(dtypes)]) for place, workload in enumerate(chosen)]
+        bound += [(workload, dtypes[place % len(dtypes)]) for place, workload in enumerate(shapes.first)]
+        bound += [(workload, dtypes[0]) for workload in blocks[:BLOCK_SHAPES]]  # where rounding hides least
         for axes in long_shapes(spec, feasible, lambda axes: quick_on_device(spec, axes), LATTICE_LONG):
             bound += [(Workload(role="twin", axes=axes), kinds) for kinds in dtypes]
     layouts = [layout for layout in spec.accept.layouts if layout != "contiguous"]

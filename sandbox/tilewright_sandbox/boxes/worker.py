@@ -23,6 +23,7 @@ def worker_environment(home: str) -> dict[str, str]:
         "USER": "candidate",
         "TMPDIR": home,
         "TRITON_CACHE_DIR": f"{home}/triton",
+        "CUDA_VISIBLE_DEVICES": "",  # fake tensors need none, and a real one would be initialised before the forks
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }

@@ -82,15 +82,16 @@ class Arenas:
     def place(
         self, name: str, values: bytes, shape: tuple[int, ...], dtype: torch.dtype, layout: Layout
     ) -> torch.Tensor:
-        """An input: contiguous row-major bytes laid out as asked. strided: every second element of rows twice as wide;
-        offset: one element into its storage. A tensor without axes cannot be strided."""
-        count, item = math.prod(shape), dtype.itemsize
+        """An input: contiguous row-major bytes laid out as asked. strided: every second element of rows twice as wide,
+        for the second input every third, and so on; offset: one element into its storage. A tensor without axes cannot
+        be strided."""
+        count, item, step = math.prod(shape), dtype.itemsize, 2 + len(self.all)
         strides, offset = contiguous_strides(shape), 0
         if layout == "strided" and shape:
-            strides = tuple(2 * stride for stride in strides)
+            strides = tuple(step * stride for stride in strides)
         elif layout == "offset":
             offset = 1
-        elements = count * (2 if layout == "strided" and shape else 1) + offset
+        elements = count * (step if layout == "strided" and shape else 1) + offset
         arena = self._add(name, elements * item, dtype)
         tensor = arena.tensor(shape, strides, offset, dtype)
         if count:

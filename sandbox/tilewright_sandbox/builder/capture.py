@@ -159,18 +159,22 @@ class Capturer:
 def _inputs(spec: Spec, job: BuildJob) -> dict[str, torch.Tensor]:
     return {
         i.name: _input(
-            resolve_shape(i.shape, job.workload.axes), getattr(torch, job.dtypes.get(i.name, i.dtype)), job.layout
+            resolve_shape(i.shape, job.workload.axes),
+            getattr(torch, job.dtypes.get(i.name, i.dtype)),
+            job.layout,
+            2 + place,
         )
-        for i in spec.tensor_inputs
+        for place, i in enumerate(spec.tensor_inputs)
     }
 
 
-def _input(shape: tuple[int, ...], dtype: torch.dtype, layout: Layout) -> torch.Tensor:
-    """A fake tensor laid out as the interpreter's arena lays out the real one. Without axes it cannot be strided."""
+def _input(shape: tuple[int, ...], dtype: torch.dtype, layout: Layout, step: int) -> torch.Tensor:
+    """A fake tensor; a strided one takes every `step`-th element, another step for each input. Without axes a tensor
+    cannot be strided."""
     device = torch.device("cuda", 0)
     if layout == "contiguous" or (layout == "strided" and not shape):
         return torch.empty(shape, dtype=dtype, device=device)
-    wide = 2 if layout == "strided" else 1
+    wide = step if layout == "strided" else 1
     plain = torch.empty(shape, dtype=dtype, device="meta").stride()
     count = wide * math.prod(shape) + (layout == "offset")
     return torch.empty(count, dtype=dtype, device=device).as_strided(

@@ -43,6 +43,22 @@ _EVENTS: dict[str, tuple[str, str]] = {
     "sys.settrace": ("introspection_not_allowed", "traces frames"),
     "sys.setprofile": ("introspection_not_allowed", "traces frames"),
 }
+_LOOKS: dict[str, str] = {
+    "object.__getattr__": "reads {1!r} of a {0}",
+    "object.__setattr__": "sets {1!r} of a {0}",
+    "object.__delattr__": "deletes {1!r} of a {0}",
+    "sys._getframe": "walks frames",
+    "gc.get_objects": "searches the collector",
+    "gc.get_referrers": "searches the collector",
+    "gc.get_referents": "searches the collector",
+    "code.__new__": "makes code",
+    "function.__new__": "makes a function from code",
+    "exec": "executes code",
+    "marshal.loads": "loads code",
+    "pickle.find_class": "unpickles code",
+}
+"""What libraries do all the time and a launcher never does itself: refused where candidate code is the direct caller.
+The interpreter tells of `__code__`, `__globals__`, `tb_frame` and their like however their names are spelled."""
 
 
 class Watch:
@@ -108,6 +124,13 @@ def install_guard(watch: Watch) -> None:
         if event == "open":
             if _writes(args) and not _importing():
                 watch.refuse("policy", "file_not_allowed", f"{here()} writes a file. A launcher only launches.")
+            return
+        if event in _LOOKS:
+            with watch.own_code():  # to look at a frame is such an event itself
+                direct = sys._getframe(1).f_code.co_filename == FILENAME
+            if direct:
+                what = _LOOKS[event].format(*[type(args[0]).__name__, *args[1:]] if args else [])
+                watch.refuse("policy", "introspection_not_allowed", f"{here()} {what}. A launcher only launches.")
             return
         rule = exact.get(event) or prefixes.get(event.split(".")[0] + ".")
         if rule and not _importing():

@@ -25,6 +25,8 @@ class Transform:
     finite: bool = True
     infinite: bool = False
     """Puts ±inf in: where the reference then answers NaN, it does not say what is right."""
+    small_inputs: bool = False
+    """Applied to the floating inputs that are not data: weights and biases."""
     in_half: bool = False
     """Worth a run in float16 too: what it shows depends on the dtype's range or spacing."""
     index: Callable[[Tensor, int], Tensor] | None = None
@@ -39,12 +41,18 @@ class Transform:
                     inputs[tensor.name], axes[below] if isinstance(below, str) else int(below or 1)
                 )
             return changed
-        for tensor in data_inputs(spec, inputs, every=self.every_input):
+        for tensor in self._changed_inputs(spec, inputs):
             value = inputs[tensor.name]
             g = generator(seed, "transform", tensor.name, device=value.device.type)
             made = self.change(value.double(), g).to(value.dtype)
             changed[tensor.name] = made
         return changed
+
+    def _changed_inputs(self, spec: Spec, inputs: Inputs) -> list[TensorInput]:
+        data = data_inputs(spec, inputs, every=self.every_input)
+        if not self.small_inputs:
+            return data
+        return [t for t in data_inputs(spec, inputs, every=True) if t not in data]
 
     def admitted(self, spec: Spec, axes: Mapping[str, int], inputs: Inputs, seed: bytes) -> bool:
         """Whether the changed values stay in every input's domain, and inside the dtype's range if they should."""
@@ -106,6 +114,19 @@ def _constant_rows(x: Tensor, g: torch.Generator) -> Tensor:
     return rows[:, :1].expand_as(rows).reshape(x.shape).clone()
 
 
+def _minus_infinity_first(x: Tensor, g: torch.Generator) -> Tensor:
+    """The first half of every row: a block of it holds nothing else."""
+    made = _rows(x.clone())
+    made[:, : made.shape[1] // 2] = -torch.inf
+    return made.reshape(x.shape)
+
+
+def _spike_last(x: Tensor, g: torch.Generator) -> Tensor:
+    made = _rows(x.clone())
+    made[:, -1] = 300.0
+    return made.reshape(x.shape)
+
+
 def _heavy(x: Tensor, g: torch.Generator) -> Tensor:
     return (x * torch.exp(x.abs())).clamp(-300, 300)
 
@@ -143,9 +164,14 @@ TRANSFORMS: dict[str, Transform] = {
     "zero rows": Transform(_some_zero_rows),
     "one-hot": Transform(_one_hot),
     "one spike of 300": Transform(_spikes, in_half=True),
+    "a spike of 300 at the end": Transform(_spike_last, in_half=True),
+    "×10000": Transform(lambda x, g: 1e4 * x),
+    "×1e−12": Transform(lambda x, g: 1e-12 * x),
     "all indices 0": Transform(lambda x, g: x, index=lambda i, below: torch.zeros_like(i)),
     "all indices the greatest": Transform(lambda x, g: x, index=lambda i, below: torch.full_like(i, below - 1)),
     "NaN in some rows": Transform(_poisoned_with(float("nan")), finite=False, in_half=True),
     "+inf in some rows": Transform(_poisoned_with(float("inf")), finite=False, infinite=True),
+    "NaN in a small input": Transform(_poisoned_with(float("nan")), finite=False, small_inputs=True),
+    "−inf in the first half of rows": Transform(_minus_infinity_first, finite=False, infinite=True),
     "−inf, and a row of it": Transform(_minus_infinity_rows, finite=False, infinite=True),
 }

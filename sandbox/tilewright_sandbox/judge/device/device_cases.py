@@ -13,7 +13,11 @@ from ..plan_cases import budget_draws
 from ..reference import Reference
 from ..transforms import TRANSFORMS
 
-LATTICE_MAX_ELEMENTS = 1 << 27
+AT_SIZE = (
+    "a spike of 300 at the end", "one spike of 300", "−inf in the first half of rows", "NaN in some rows", "sorted",
+    "mean 200, spread 1", "all indices the greatest",
+)  # fmt: skip
+"""Transforms that are run on the tune workload too: what they show needs more than one block."""
 
 
 def screen_cases(spec: Spec, jobs: tuple[BuildJob, ...]) -> list[Case]:
@@ -44,6 +48,9 @@ def transform_cases(spec: Spec, jobs: tuple[BuildJob, ...], seed: bytes) -> tupl
                 cases.append(Case("transforms", job.workload, job.dtypes, name))
             elif name not in excluded:
                 excluded.append(name)
+    for job in _with_role(jobs, "tune")[:1]:
+        names = [case.draw for case in cases if case.dtypes == cases[0].dtypes]
+        cases += [Case("transforms", job.workload, job.dtypes, name) for name in names if name in AT_SIZE]
     return cases, excluded
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...contract import Plan, Rejected, SandboxUnavailable, Spec
-from ...jobs import InterpretFailed, JudgeRequest
+from ...jobs import BuildJob, InterpretFailed, JudgeRequest
 from ..cases import Case, case_inputs
 from ..observe import Observation, Stopped, flat_bytes, same_bits
 from .arena import Arena
@@ -49,6 +49,9 @@ class DeviceObserver:
                 f"no plan was built for {case.label}", "judge and builder differ: install one version"
             )
         return plan
+
+    def has(self, job: BuildJob) -> bool:
+        return plan_key(job.workload.label, job.dtypes, job.layout) in self._plans
 
     def run(self, cases: Iterable[Case]) -> list[Observation]:
         """Observations in order. DeviceStopped where a plan fails."""

@@ -59,11 +59,14 @@ def judge_on_device(request: JudgeRequest, folder: SpecFolder) -> DeviceVerdict:
         text = "WHERE excludes every small shape of the spec's domain that was tried, so nothing can be run. Widen it."
         return DeviceVerdict(clerk.rejected("shapes", "no_feasible_shape", text))
     observer = DeviceObserver(request, spec, seed, clerk.candidate.id)
+    jobs, missing = _available(spec, jobs, observer)
     reference = Reference(folder)
     seen = Observations(
         spec, request.config, request.plans, read_ttir(request.plans, Path(request.blobs_path)),
         Oracle(spec, reference, seed, DEVICE), box=request.box,
     )  # fmt: skip
+    if missing:
+        seen.unchecked += missing
     try:
         with precision(spec):
             checks = _equivalence(request, seen, observer, jobs, seed)
@@ -76,6 +79,19 @@ def judge_on_device(request: JudgeRequest, folder: SpecFolder) -> DeviceVerdict:
         return _timed(request, folder, clerk, seen, observer, reference, checks, card, seed)
     except DeviceStopped as stopped:
         return DeviceVerdict(clerk.stopped(stopped), sticky=stopped.sticky)
+
+
+def _available(
+    spec: Spec, jobs: tuple[BuildJob, ...], observer: DeviceObserver
+) -> tuple[tuple[BuildJob, ...], list[str]]:
+    """Jobs whose plan was given, and the labels of those in the spec's own dtypes that were not. A twin in wider dtypes
+    may need more shared memory than there is: it is left out."""
+    own = {tensor.name: tensor.dtype for tensor in spec.tensor_inputs}
+    given = tuple(job for job in jobs if observer.has(job))
+    if not any(job.workload.role == "twin" for job in given):
+        raise SandboxUnavailable("no plan of the base shape was given", "judge and builder differ: install one version")
+    lost = [f"{job.workload.label} (no plan was given)" for job in jobs if job not in given and job.dtypes == own]
+    return given, lost
 
 
 def open_card(target: str) -> Card:
@@ -108,6 +124,7 @@ def _equivalence(
     seen.observed += observer.run(lattice_cases(spec, seen.oracle.reference, jobs, DEVICE))
     seen.observed += observer.run([*cases, *layout_cases(jobs), *shape_cases(jobs)])
     seen.notes["shapes_run"] = sum(job.workload.role in ("hidden", "edge") for job in jobs)
+    seen.notes["shapes_wide_twin"] = any(job.dtypes != jobs[-1].dtypes for job in jobs)
     for case in bench_cases(jobs):
         _with_oracle(seen, observer.run([case]))
     return apply_checks(seen, tuple(name for name in CHECKS if name != "physics"))
@@ -120,7 +137,7 @@ def _with_oracle(seen: Observations, observed: list[Observation]) -> None:
             seen.oracle.expected(one.case)
             seen.observed.append(one)
         except torch.OutOfMemoryError:
-            seen.unchecked.append(one.case.label)
+            seen.unchecked.append(f"{one.case.label} (more memory than the device has)")
         finally:
             gc.collect()
             seen.oracle.forget()
@@ -166,7 +183,7 @@ def _compare_timed(seen: Observations, timed: Timed) -> Check | None:
         try:
             check = timed_outputs(seen, [Observation(case, outputs, {}, {})])
         except torch.OutOfMemoryError:
-            seen.unchecked.append(case.label)
+            seen.unchecked.append(f"{case.label} (more memory than the device has)")
             continue
         finally:
             seen.oracle.forget()
