@@ -5,18 +5,21 @@ Who builds and who judges both work this out from (spec, config, WHERE, shape se
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from typing import Literal
 
-from .contract import Config, Spec, Workload
+from .contract import DTYPE_BYTES, Config, Dim, Dtype, Spec, Workload, resolve_shape
 from .jobs import BuildJob
 from .shapes import choose_shapes, long_shapes
-from .twins import Feasible, base_shape, quick_on_device, twin_dtypes
+from .twins import Feasible, base_shape, elements, nearest, quick_on_device, twin_dtypes
 
 BLOCK_SHAPES = 6
 LATTICE_LONG = 1031
 HIDDEN_MAX = 1 << 20
+LARGE_BYTES = 24 << 30
+"""Of all inputs and outputs of the shape beyond 2³¹ elements."""
 
 
 def device_dtypes(spec: Spec) -> tuple[dict[str, str], ...]:
@@ -46,6 +49,8 @@ def wanted_plans(
         random.Random(shape_seed).shuffle(blocks)
         bound += [(workload, dtypes[place % len(dtypes)]) for place, workload in enumerate(shapes.first)]
         bound += [(workload, dtypes[0]) for workload in blocks[:BLOCK_SHAPES]]  # where rounding hides least
+        if (large := large_shape(spec, feasible)) is not None:
+            bound.append((Workload(role="edge", axes=large), own))
         for axes in long_shapes(spec, feasible, lambda axes: quick_on_device(spec, axes), LATTICE_LONG):
             bound += [(Workload(role="twin", axes=axes), kinds) for kinds in dtypes]
     layouts = [layout for layout in spec.accept.layouts if layout != "contiguous"]
@@ -58,3 +63,30 @@ def wanted_plans(
         for workload, kinds in bound
     }
     return (*jobs.values(), *(laid_out if depth == "full" else ()))
+
+
+def large_shape(spec: Spec, feasible: Feasible) -> dict[str, int] | None:
+    """A shape whose leading axis is grown until some tensor has more than 2³¹ elements: from the tune and bench
+    workloads, or with another axis at its greatest extent. None where the domain has no such shape, or where it would
+    take more than LARGE_BYTES."""
+    if not spec.outputs or not spec.outputs[0].shape or not isinstance(spec.outputs[0].shape[0], str):
+        return None
+    name = spec.outputs[0].shape[0]
+    starts = [workload.axes for workload in spec.with_role("tune", "bench")]
+    starts += [starts[0] | {other: axis.max} for other, axis in spec.axes.items() if other != name]
+    for start in starts:
+        one = elements(spec, start | {name: 1})
+        axes = start | {name: nearest(spec.axes[name], (1 << 31) // one + 1)}
+        if elements(spec, axes) > 1 << 31 and _bytes(spec, axes) <= LARGE_BYTES and feasible(axes):
+            return axes
+    return None
+
+
+def _bytes(spec: Spec, axes: dict[str, int]) -> int:
+    """Of all inputs and outputs."""
+    tensors: list[tuple[tuple[Dim, ...], Dtype]] = [(tensor.shape, tensor.dtype) for tensor in spec.tensor_inputs]
+    tensors += [(output.shape, output.dtype) for output in spec.outputs]
+    total = 0
+    for shape, dtype in tensors:
+        total += DTYPE_BYTES[dtype] * math.prod(resolve_shape(shape, axes))
+    return total

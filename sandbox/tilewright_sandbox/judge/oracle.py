@@ -60,7 +60,7 @@ class Oracle:
     def expected(self, case: Case) -> Expected:
         if self.device != "cpu" and torch.cuda.memory_allocated() > MEMORY_SHARE * torch.cuda.mem_get_info()[1]:
             self.forget()
-        return _once(self._expected, case.inputs_key, lambda: self._compute(self.inputs(case)))
+        return _once(self._expected, case.inputs_key, lambda: self.compute(self.inputs(case)))
 
     def exact_mask(self, case: Case) -> tuple[Tensor, ...]:
         """Elements whose value is an exact integer on any path; for cases of the lattice."""
@@ -71,7 +71,8 @@ class Oracle:
             lambda: exact_elements(self.reference, self.inputs(case), expected.exact),
         )
 
-    def _compute(self, inputs: Inputs) -> Expected:
+    def compute(self, inputs: Inputs) -> Expected:
+        """Of inputs that are at hand."""
         exact = self.reference.run_float64(inputs)
         native = self.reference.run(inputs)
         spreads, spacings = [], []
