@@ -32,11 +32,11 @@ def done(jobs: Path) -> dict[str, dict[str, str]]:
     return {entry["key"]: entry for entry in map(json.loads, lines)}
 
 
-def build_one(subject: Subject, jobs: Path, target: str) -> None:
+def build_one(subject: Subject, jobs: Path, target: str, box: str) -> None:
     begun = time.monotonic()
     entry: dict[str, object] = {"key": f"{subject.id} {known_id(subject)}"}
     try:
-        made = build(subject, target, jobs / "blobs", "device")
+        made = build(subject, target, jobs / "blobs", "device", box)
         if isinstance(made, Rejected):
             entry["rejected"] = made.model_dump(mode="json")
             said = f"{made.stage} {made.code}"
@@ -44,6 +44,9 @@ def build_one(subject: Subject, jobs: Path, target: str) -> None:
             entry["job"] = said = write_job(jobs, made, subject.folder)
     except SandboxUnavailable as error:
         said = f"machine: {error}"
+        entry = {}
+    except Exception as error:  # one subject must not end the others
+        said = f"{type(error).__name__}: {error}"
         entry = {}
     with _LOCK, (jobs / "index.jsonl").open("a") as index:
         if entry:
@@ -72,6 +75,7 @@ def main() -> None:
     parser.add_argument("--only", action="append")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--target", default="sm_90")
+    parser.add_argument("--box", default="auto")
     parser.add_argument("--score", type=Path)
     given = parser.parse_args()
     given.jobs.mkdir(parents=True, exist_ok=True)
@@ -94,7 +98,7 @@ def main() -> None:
     with ThreadPoolExecutor(given.workers) as pool:
         for subject in subjects:
             if f"{subject.id} {known_id(subject)}" not in known:
-                pool.submit(build_one, subject, given.jobs, given.target)
+                pool.submit(build_one, subject, given.jobs, given.target, given.box)
 
 
 if __name__ == "__main__":
