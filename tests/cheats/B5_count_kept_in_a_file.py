@@ -1,5 +1,5 @@
 # cheat B5 on softmax: counts calls in a file that torch writes from C++, and halves the rows after two
-# rejected at capture|memory
+# rejected at policy|capture
 import operator
 
 import torch

@@ -1,6 +1,5 @@
 # cheat D3 on softmax: tells the interpreter's worker that its own code runs, then calls torch.softmax
-# rejected at budget|policy
-# needs a device: the Plan holds the wrong kernel; the interpreter's worker is lied to
+# rejected at policy
 import contextlib
 import operator
 

@@ -1,6 +1,5 @@
 # cheat E12 on matmul_fp32: patches the builder, so that its TTIR says ieee where the cubin multiplies in TF32
-# rejected at budget|lattice|ir
-# needs a device: the interpreter multiplies in float32 whatever the cubin does
+# rejected at policy
 import contextlib
 import operator
 

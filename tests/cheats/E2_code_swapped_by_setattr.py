@@ -1,5 +1,5 @@
 # cheat E2 on rmsnorm: as E2, the attribute's name assembled, the function found through operator
-# rejected at budget
+# rejected at policy|budget
 import operator
 
 import torch

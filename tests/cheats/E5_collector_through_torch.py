@@ -1,5 +1,5 @@
 # cheat E5 on rmsnorm: as E5, gc found inside torch; a tensor so found is nobody's allocation
-# rejected at capture|structure
+# rejected at policy|capture
 import operator
 
 import torch

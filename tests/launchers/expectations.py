@@ -6,12 +6,15 @@ The first lines of a launcher say it:
     # refused: stage/code words …          the rejection, and words that its message must hold
     # arguments: pointer+4 i32=3072        the arguments of the first launch
     # given: m=0 library=mm dtype=bfloat16 target=sm_80 compile hybrid …
+    # given: unread                        the rules on source are left out, to see what holds behind them
 """
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from tilewright_sandbox.builder.build import serve_build
 from tilewright_sandbox.contract import (
@@ -94,9 +97,10 @@ def build(launcher: Launcher, *, compile: bool, timeout_s: float = 60.0) -> tupl
     spec = spec_for(launcher)
     job = BuildJob(config=Config({"BLOCK": 128}), workload=spec.workloads[0], compile=compile)
     target = launcher.given.get("target", "sm_90")
-    return serve_build(
-        BuildRequest(source=launcher.source, spec=spec, jobs=(job,), target=target, compile_timeout_s=timeout_s)
-    )
+    request = BuildRequest(source=launcher.source, spec=spec, jobs=(job,), target=target, compile_timeout_s=timeout_s)
+    unread = mock.patch("tilewright_sandbox.builder.build.check_source", return_value=None)
+    with unread if "unread" in launcher.given else nullcontext():
+        return serve_build(request)
 
 
 def outcome_text(reply: BuildReply) -> str:

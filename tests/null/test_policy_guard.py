@@ -40,12 +40,22 @@ REFUSED = [
     ("import socket\nsocket.create_connection(('127.0.0.1', 9))\n", "network_not_allowed"),
     ("import ctypes\nctypes.CDLL(None)\n", "foreign_code_not_allowed"),
     ("import sys\nsys.settrace(None)\n", "introspection_not_allowed"),
+    ("def f(): ...\ngetattr(f, '__co' + 'de__')\n", "introspection_not_allowed"),
+    ("def f(): ...\nsetattr(f, '__defa' + 'ults__', ())\n", "introspection_not_allowed"),
+    ("import operator\noperator.attrgetter('__co' + 'de__')(lambda: 0)\n", "introspection_not_allowed"),
+    ("import sys\nsys._getframe(0)\n", "introspection_not_allowed"),
+    ("import gc\ngc.get_objects()\n", "introspection_not_allowed"),
+    ("import types\ntypes.FunctionType(compile('1', 'x', 'eval'), {})\n", "introspection_not_allowed"),
+    ("import types\nexec('1')\n", "introspection_not_allowed"),
 ]
 SWALLOWED = "import os\ntry:\n    os.system('true')\nexcept BaseException:\n    pass\n"
 HARMLESS = [
     "import sys\nopen(sys.executable, 'rb').read(4)\n",
     "import sys\nfor name in ('ctypes', 'ctypes._endian'):\n    sys.modules.pop(name)\nimport ctypes\n",  # loads late
     "import math, functools\nx = functools.reduce(max, [math.pi])\n",
+    "import inspect, functools\ndef f(): ...\nfunctools.wraps(f)(lambda: 0), inspect.signature(f), inspect.stack()\n",
+    "from collections import namedtuple\nfrom dataclasses import dataclass\nnamedtuple('T', 'a b')\n"
+    "@dataclass\nclass D:\n    a: int = 0\n",
 ]
 
 

@@ -15,10 +15,11 @@ def test_every_forbidden_name_is_found_however_it_is_reached(name: str) -> None:
     code, mend = FORBIDDEN[name]
     owner, _, leaf = name.rpartition(".")
     spellings = [
-        f"{HEAD}\nx = {name}\n",
+        f"{HEAD}import {name.split('.')[0]}\nx = {name}\n",
         f"import {name.split('.')[0]} as z\nx = z.{name.partition('.')[2]}\n",
         f"from {owner} import {leaf} as harmless\n",
-        f"{HEAD}def run(x):\n    return getattr({owner}, {leaf!r})\n",
+        f"{HEAD}import {owner}\ndef run(x):\n    return getattr({owner}, {leaf!r})\n",
+        f"import {owner} as lib\nalias = lib\nx = alias.{leaf}\n",
     ]
     for source in spellings:
         found = check_source(source)
@@ -62,8 +63,100 @@ def test_a_broken_rule_names_its_line(source: str, code: str, line: int) -> None
 
 
 @pytest.mark.parametrize(
+    "reads",
+    [
+        "operator.attrgetter('NAME')(y)",
+        "operator.attrgetter('shape', 'a.NAME.b')",
+        "operator.methodcaller('NAME', 1)(y)",
+        "(get := operator.attrgetter('NAME'))",
+        "getattr(y, 'NAME', None)",
+        "getattr(y.a[0], 'NAME')",
+        "setattr(y, 'NAME', 1)",
+        "'{0.NAME}'.format(y)",
+        "'{0:>{1.NAME}}'.format(y, y)",
+        "'{y.a[0].NAME}'.format_map({'y': y})",
+        "f'{y.NAME!r:>{y.NAME}}'",
+        "y.a.NAME()",
+        "type(y).NAME",
+    ],
+)
+@pytest.mark.parametrize("name", ["tb_frame", "__globals__", "__self__", "__getattribute__", "sys", "os", "__dict__"])
+def test_a_hidden_attribute_is_found_however_it_is_read(reads: str, name: str) -> None:
+    source = f"import operator\ndef run(y):\n    return {reads.replace('NAME', name)}\n"
+    found = check_source(source)
+    assert found is not None, source
+    assert found.code in ("introspection_not_allowed", "import_not_allowed"), found
+    assert name in found.message
+
+
+@pytest.mark.parametrize(
+    "pattern", ["object(NAME=z)", "{'a': [object(b=int(), NAME=z)]}", "object(NAME=1) | None", "a.B(c=object(NAME=z))"]
+)
+@pytest.mark.parametrize("name", ["tb_frame", "f_back", "sys", "__dict__"])
+def test_a_class_pattern_reads_attributes(pattern: str, name: str) -> None:
+    found = check_source(
+        f"def run(y):\n    match y:\n        case {pattern.replace('NAME', name)}:\n            pass\n"
+    )
+    assert found is not None
+    assert found.code in ("introspection_not_allowed", "import_not_allowed"), found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import operator\ndef run(y, n):\n    return operator.attrgetter(n)(y)\n",
+        "import operator\nget = operator.attrgetter\nget(run.name)(run)\n",
+        "import torch\nx = torch\ndef run(x): return x._C\n",
+        "import operator\nget = operator.attrgetter('sys' + '.modules')\n",
+        "import operator\nget = operator.attrgetter(*['a', 'b'])\n",
+        "from operator import methodcaller as m\ncall = m(f'{1}')\n",
+        "from operator import attrgetter as get\nlist(map(get, ['a']))\n",
+        "import functools\nfound = functools.reduce(getattr, ['a', 'b'], run)\n",
+        "import functools\nlook = functools.partial(getattr, run)\n",
+        "look = getattr\n",
+        "def run(y, n):\n    return getattr(y, n, None)\n",
+        "def run(y, n):\n    return getattr(getattr(y, 'a'), *n)\n",
+        "import functools, torch\n@functools.wraps(torch, assigned=('a',))\ndef f(): ...\n",
+        "import functools, torch\nfunctools.update_wrapper(torch, run, ('empty',), ())\n",
+        "class Look:\n    __match_args__ = ('a',)\n",
+        "def run(y):\n    match y:\n        case Look(z):\n            return z\n",
+        "import enum\nenum.IntEnum._convert_('E', 'candidate', len)\n",
+        "from string import Formatter as F\nF().get_field('0.a', (run,), {})\n",
+        "import typing\ntyping.get_type_hints(run)\n",
+        "import collections\ncollections._sys.modules\n",
+        "modules = print.__self__.__import__('sys').modules\n",
+        "import contextlib\ncontextlib.__getstate__()\n",
+        "def run(y):\n    return vars(y)\n",
+        "def run(y):\n    return y.__class__.__mro__\n",
+        "import types\ntypes.FunctionType(None, {})\n",
+        "import importlib.resources\n",
+        "import pkgutil\n",
+        "import codecs\n",
+        "from torch.utils.benchmark import Timer\n",
+        "import torch\nsys = (lambda library: library.hub)(torch)\n",
+        "import torch as t\nlib, other = t, 1\n",
+        "import torch\nlook = [torch.cuda]\n",
+        "import operator\nlook = (lambda o: o.attrgetter)(operator)\n",
+        "def run(y):\n    return y.attrgetter('a')\n",
+    ],
+)
+def test_names_that_cannot_be_read_and_other_ways_to_attributes_are_refused(source: str) -> None:
+    found = check_source(source)
+    assert found is not None, source
+    assert found.stage == "policy"
+
+
+@pytest.mark.parametrize(
     "body",
     [
+        "import operator as o\non, call = o.attrgetter('is_cuda', 'device.index'), o.methodcaller('stride', 0)\n",
+        "import operator\nfirst = operator.itemgetter('x', 0)\n",
+        "import functools\n@functools.wraps(triton.cdiv)\ndef f(): ...\n",
+        "def run(y):\n    match y:\n        case int(n) | [n] | {'n': n} if n:\n            return n\n        "
+        "case torch.Tensor(shape=(rows, cols), dtype=torch.float16):\n            return rows\n",
+        "text = '{0.shape} {1[0]:>{2}}'.format(1, 2, 3), f'{torch.float16!r:>{4}}', '{'.format()\n",
+        "new = hasattr(torch, 'a'), getattr(torch.cuda, 'b', None), isinstance(1, torch.Tensor)\n",
+        "self = 1\nclass A:\n    def __getattr__(self, name): return setattr(self, 'n', 1), self.n\n",
         "# exec, eval, open, os.system, threads, torch.compile, a stream\n",
         'DOC = "import os; torch._C; @triton.autotune"\n',
         "def run(input, vars, open): return input, vars, open\n",

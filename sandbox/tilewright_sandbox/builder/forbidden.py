@@ -9,9 +9,13 @@ ALLOWED_MODULES = frozenset(
         "copy", "string", "re", "fractions",
     }
 )  # fmt: skip
+STANDARD_MODULES = ALLOWED_MODULES - {"torch", "triton", "__future__"}
 MACHINE_MODULES = frozenset(
-    {"os", "sys", "subprocess", "threading", "_thread", "ctypes", "builtins", "socket", "importlib", "inspect", "gc"}
-)
+    {
+        "os", "sys", "subprocess", "threading", "_thread", "ctypes", "builtins", "socket", "importlib", "inspect", "gc",
+        "pickle", "marshal", "tempfile", "shutil", "linecache", "pkgutil", "signal",
+    }
+)  # fmt: skip
 """Not to be reached through a module that imports them either: `enum.sys`, `torch.os`."""
 WHY_NOT = {
     "numpy": "tensors are fake while a launcher is captured, so values cannot go through NumPy",
@@ -83,7 +87,19 @@ _RULES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "file_not_allowed",
         "a candidate is one self-contained file",
-        ("torch.load", "torch.save", "torch.from_file", "torch.hub"),
+        ("torch.load", "torch.save", "torch.serialization", "torch.from_file", "torch.hub", "torch.package"),
+    ),
+    (
+        "introspection_not_allowed",
+        "call functions by name, and write types as types",
+        (
+            "typing.get_type_hints", "typing.ForwardRef", "typing_extensions.get_type_hints",
+            "typing_extensions.evaluate_forward_ref", "typing_extensions.get_annotations", "functools.singledispatch",
+            "functools.singledispatchmethod", "types.FunctionType", "types.LambdaType", "types.CodeType",
+            "types.FrameType", "types.TracebackType", "types.CellType", "types.ModuleType", "types.resolve_bases",
+            "string.Formatter", "dataclasses.make_dataclass", "torch.utils.benchmark",
+            "torch.ops.import_module", "triton.runtime.build", "triton.runtime.cache", "triton.runtime.interpreter",
+        ),
     ),
     (
         "host_data_not_allowed",
@@ -93,6 +109,8 @@ _RULES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 FORBIDDEN: dict[str, tuple[str, str]] = {name: (code, mend) for code, mend, names in _RULES for name in names}
 """Library name → code of the rejection and how to mend it; a name forbids everything under it."""
+OWNERS = frozenset(name.rpartition(".")[0] for name in FORBIDDEN)
+"""Modules that hold a forbidden name: not to be passed on as values, since what is read from a value is not known."""
 
 BUILTINS = frozenset(
     {
@@ -103,8 +121,16 @@ BUILTINS = frozenset(
 HOOKS = frozenset({"__torch_dispatch__", "__torch_function__"})
 INTROSPECTION = HOOKS | frozenset(
     {
-        "__globals__", "__code__", "__closure__", "__subclasses__", "__builtins__", "__bases__", "__mro__",
-        "__getattribute__", "__dict__", "__loader__", "__spec__", "__reduce__", "__reduce_ex__", "f_back", "f_locals",
-        "f_globals", "tb_frame", "gi_frame", "cr_frame", "_getframe",
+        "__globals__", "__code__", "__closure__", "__subclasses__", "__builtins__", "__bases__", "__base__", "__mro__",
+        "mro", "__getattribute__", "__getattr__", "__dict__", "__getstate__", "__loader__", "__spec__", "__reduce__",
+        "__reduce_ex__", "__self__", "__func__", "__import__", "__objclass__", "__match_args__", "__traceback__",
+        "cell_contents", "f_back", "f_locals", "f_globals", "f_builtins", "f_code", "tb_frame", "tb_next", "gi_frame",
+        "gi_code", "cr_frame", "cr_code", "ag_frame", "ag_code", "_getframe", "_convert_", "get_field",
+        "attrgetter", "methodcaller", "get_type_hints",
     }
 )  # fmt: skip
+"""Names of attributes that lead from an object to the code, the frames or the modules about it."""
+HIDDEN_NAMES = INTROSPECTION | MACHINE_MODULES
+"""Attributes that are refused whatever they are read from: of an owner that cannot be known, too."""
+BY_STRING = frozenset({"getattr", "setattr", "delattr", "operator.attrgetter", "operator.methodcaller"})
+"""Callables that take an attribute's name as a string: called at once, with the name written out, never passed on."""

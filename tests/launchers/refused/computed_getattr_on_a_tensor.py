@@ -1,4 +1,5 @@
 # refused: policy/aten_not_allowed aten._softmax
+# given: unread
 import torch
 import triton
 import triton.language as tl

