@@ -14,7 +14,7 @@ from tilewright_sandbox.contract import Config, Measured
 from . import events as ev
 from .making import best_point, by_modelled_time, by_raced_time, label
 from .measured import measured_times, median_us
-from .on_device import judge_on_device
+from .on_device import verdict_on_device
 from .search import Search
 from .state import State
 from .view import CandidateView, RunView
@@ -65,7 +65,7 @@ def _measured_winner(search: Search, number: int) -> ev.Compared | None:
         judged = candidate.judged("full", config)
         if judged is None:
             search.step(f"judging and timing {label(candidate)}: {config}")
-            judged = judge_on_device(search, candidate, config, "full", "compare", timed=True)
+            judged = verdict_on_device(search, candidate, config)
         measured_us = median_us(measured_times(judged.verdict))
         if measured_us is not None and (to_beat_us is None or measured_us < to_beat_us):
             message = f"{label(candidate)} with {config}: measured {measured_us:.1f} µs, verified"

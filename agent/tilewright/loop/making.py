@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tilewright.verify import build_plans, default_config, open_builder
+from tilewright.verify import build_plans, default_config, open_builder, wanted_jobs
 from tilewright_sandbox.boxes import is_trusted
-from tilewright_sandbox.contract import Config, ModelledTime, Plan, Rejected
-from tilewright_sandbox.jobs import Judged, JudgeRequest
+from tilewright_sandbox.contract import Candidate, Config, ModelledTime, Plan, Rejected
+from tilewright_sandbox.jobs import BuildJob, Judged, JudgeRequest
 from tilewright_sandbox.modelled import modelled_time
 
 from . import events as ev
-from .on_device import judge_on_device
+from .on_device import screen_on_device
 from .preparing import geometric_mean
 from .search import Search
 from .state import State
@@ -20,8 +20,10 @@ from .view import CandidateView
 
 
 def times_of(search: Search, plans: Sequence[Plan]) -> tuple[tuple[ModelledTime, ...], float]:
-    """Modelled times, and their weighted geometric mean in µs."""
-    times = tuple(modelled_time(search.view.run.spec, plan, search.target, search.view.graph) for plan in plans)
+    """Modelled times of tune and bench workloads, and their weighted geometric mean in µs."""
+    spec, graph = search.view.run.spec, search.view.graph
+    named = [plan for plan in plans if plan.workload.role in ("tune", "bench")]
+    times = tuple(modelled_time(spec, plan, search.target, graph) for plan in named)
     return times, geometric_mean([(time_.modelled_us, time_.workload.weight) for time_ in times])
 
 
@@ -48,8 +50,9 @@ def _build_first(search: Search, view: CandidateView) -> ev.Built | ev.JudgedEve
             message="No point of SPACE satisfies WHERE on every tune and bench workload. Widen SPACE.",
         )
     else:
+        jobs = first_jobs(search, candidate, config)
         with open_builder(search.box, is_trusted(candidate.proposer)) as session:
-            plans = build_plans(session, spec, candidate, config, search.target.name, search.blobs_path)
+            plans = build_plans(session, spec, candidate, config, search.target.name, search.blobs_path, jobs)
     seconds = time.monotonic() - begun
     if isinstance(plans, Rejected) or config is None:
         assert isinstance(plans, Rejected)
@@ -74,8 +77,7 @@ def judge(search: Search, state: State) -> State:
     for candidate in sorted(built, key=by_modelled_time):
         search.step(f"screening {label(candidate)}")
         if search.on_device:
-            assert candidate.built is not None
-            judge_on_device(search, candidate, candidate.built.config, "screen", "judge", timed=False)
+            screen_on_device(search, candidate, screen_request(search, candidate))
             continue
         with search.budget.spending("judge"):
             event = _screen(search, candidate)
@@ -84,20 +86,9 @@ def judge(search: Search, state: State) -> State:
 
 
 def _screen(search: Search, view: CandidateView) -> ev.JudgedEvent:
-    assert view.built is not None
-    request = JudgeRequest(
-        spec_path=str(search.spec_folder.path),
-        source=view.candidate.source,
-        proposer=view.candidate.proposer,
-        config=view.built.config,
-        plans=stored_plans(search, view.built.plans),
-        blobs_path=str(search.blobs_path),
-        target=search.target.name,
-        box=search.box,
-        depth="screen",
-    )
     begun = time.monotonic()
-    reply = search.judge.ask(request, Judged)
+    reply = search.judge.ask(screen_request(search, view), Judged)
+    assert view.built is not None
     return ev.JudgedEvent(
         round=view.round,
         candidate_id=view.id,
@@ -108,8 +99,43 @@ def _screen(search: Search, view: CandidateView) -> ev.JudgedEvent:
     )
 
 
-def stored_plans(search: Search, sha256s: Sequence[str]) -> tuple[Plan, ...]:
-    return tuple(Plan.model_validate_json((search.blobs_path / sha256).read_bytes()) for sha256 in sha256s)
+def screen_request(search: Search, view: CandidateView) -> JudgeRequest:
+    """Of what was built first: nothing is built again."""
+    assert view.built is not None
+    return JudgeRequest(
+        spec_path=str(search.spec_folder.path),
+        source=view.candidate.source,
+        proposer=view.candidate.proposer,
+        config=view.built.config,
+        plans=stored_plans(search, view),
+        blobs_path=str(search.blobs_path),
+        target=search.target.name,
+        box=search.box,
+        depth="screen",
+    )
+
+
+def first_jobs(search: Search, candidate: Candidate, config: Config) -> tuple[BuildJob, ...]:
+    """What is built first: for a device all that a screen runs, else every tune and bench workload."""
+    spec = search.view.run.spec
+    screened = wanted_jobs(spec, candidate, config, "", "screen") if search.on_device else ()
+    return screened or tuple(BuildJob(config=config, workload=w) for w in spec.with_role("tune", "bench"))
+
+
+def stored_plans(search: Search, view: CandidateView) -> tuple[Plan, ...]:
+    """Those of the first build. A stored record has its keys sorted; a judge looks for workloads by their labels, so
+    axes and inputs get the order of the spec again."""
+    assert view.built is not None
+    inputs = [tensor.name for tensor in search.view.run.spec.tensor_inputs]
+    plans = []
+    for sha256, job in zip(
+        view.built.plans, first_jobs(search, view.candidate, view.built.config), strict=True
+    ):  # fmt: skip
+        plan = Plan.model_validate_json((search.blobs_path / sha256).read_bytes())
+        assert plan.workload == job.workload
+        dtypes = {name: plan.dtypes[name] for name in inputs}
+        plans.append(plan.model_copy(update={"workload": job.workload, "dtypes": dtypes}))
+    return tuple(plans)
 
 
 def best_point(view: CandidateView) -> tuple[Config, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -21,7 +22,6 @@ from .search import Search
 from .view import CandidateView, RunView
 
 R = TypeVar("R", Judged, RaceReply)
-Depth = Literal["screen", "full"]
 EXPECTED_S = {"screen": 10.0, "full": 60.0, "race": 20.0}
 """Device time set aside for a job of a kind of which none has ended yet."""
 MARGIN = 1.5
@@ -36,14 +36,40 @@ def shape_seed(view: RunView, candidate_id: str, depth: str, config: Config) -> 
     return asked.shape_seed if asked else None
 
 
-def judge_on_device(
-    search: Search, view: CandidateView, config: Config, depth: Depth, step: ev.Step, *, timed: bool
+def screen_on_device(search: Search, view: CandidateView, built: JudgeRequest) -> ev.JudgedEvent:
+    """A quick verdict on what was built first, recorded. BudgetExhausted, SandboxUnavailable."""
+
+    def request(seed: str) -> JudgeRequest:
+        return built.model_copy(update={"on": "device", "shape_seed": seed, "box": search.box_label})
+
+    return _judge(search, view, built.config, "screen", "judge", request)
+
+
+def verdict_on_device(search: Search, view: CandidateView, config: Config) -> ev.JudgedEvent:
+    """A full and timed verdict on one config, recorded. BudgetExhausted, SandboxUnavailable."""
+
+    def request(seed: str) -> JudgeRequest | Rejected:
+        return prepare(
+            search.spec_folder, view.candidate, config=config, box=search.box, target=search.target.name,
+            blobs_path=search.blobs_path, on="device", timed=True, shape_seed=seed,
+        )  # fmt: skip
+
+    return _judge(search, view, config, "full", "compare", request)
+
+
+def _judge(
+    search: Search,
+    view: CandidateView,
+    config: Config,
+    depth: Literal["screen", "full"],
+    step: ev.Step,
+    make: Callable[[str], JudgeRequest | Rejected],
 ) -> ev.JudgedEvent:
-    """One verdict on one config, recorded. BudgetExhausted, SandboxUnavailable."""
     begun = time.monotonic()
     token = f"{depth}-{view.id}-{config.id}"
     with search.budget.spending(step, gpu_s=expected_s(search, depth), token=token) as spend:
-        verdict = _verdict(search, view, config, depth, timed, spend)
+        request = make(_seed(search, view, depth, config))
+        verdict = request if isinstance(request, Rejected) else _verdict(search, view, request, spend)
     return search.record(
         ev.JudgedEvent(
             round=view.round,
@@ -56,22 +82,18 @@ def judge_on_device(
     )
 
 
-def _verdict(
-    search: Search, view: CandidateView, config: Config, depth: Depth, timed: bool, spend: Spend
-) -> Rejected | Measured:
+def _seed(search: Search, view: CandidateView, depth: Literal["screen", "full"], config: Config) -> str:
     seed = shape_seed(search.view, view.id, depth, config)
     if seed is None:
         seed = secrets.token_hex(16)
         search.record(ev.Asked(candidate_id=view.id, config=config, depth=depth, shape_seed=seed))
-    request = prepare(
-        search.spec_folder, view.candidate, config=config, box=search.box, target=search.target.name,
-        blobs_path=search.blobs_path, depth=depth, on="device", timed=timed, shape_seed=seed,
-    )  # fmt: skip
-    if isinstance(request, Rejected):
-        return request
-    reply = ask(search, request, Judged, depth, spend)
+    return seed
+
+
+def _verdict(search: Search, view: CandidateView, request: JudgeRequest, spend: Spend) -> Rejected | Measured:
+    reply = ask(search, request, Judged, request.depth, spend)
     if reply.timing:
-        keep_timing(search.path, view.id, config, reply)
+        keep_timing(search.path, view.id, request.config, reply)
     return reply.verdict.model_copy(update={"box": request.box})
 
 

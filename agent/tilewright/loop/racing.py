@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Sequence
 
 from tilewright.verify import build_plans, open_builder
-from tilewright_sandbox.boxes import is_trusted
+from tilewright_sandbox.boxes import Session, is_trusted
 from tilewright_sandbox.contract import Config, Plan, Rejected
-from tilewright_sandbox.jobs import BuildJob, Raced, RaceReply, RaceRequest
+from tilewright_sandbox.jobs import BuildJob, Built, Outcome, Raced, RaceReply, RaceRequest
 
 from . import events as ev
 from .measured import timed_workloads
@@ -25,19 +27,42 @@ def race(search: Search, view: CandidateView) -> ev.Raced:
     configs = best_trials(view)
     plans: list[Plan] = []
     refused: dict[str, ev.RacedPoint] = {}
-    with open_builder(search.box, is_trusted(view.candidate.proposer)) as session:
+    with contextlib.ExitStack() as stack:
+
+        @functools.cache
+        def session() -> Session:
+            return stack.enter_context(open_builder(search.box, is_trusted(view.candidate.proposer)))
+
         for config in configs:
-            jobs = tuple(BuildJob(config=config, workload=w) for w in timed_workloads(search.view.run.spec))
-            built = build_plans(
-                session, search.view.run.spec, view.candidate, config, search.target.name, search.blobs_path, jobs
-            )
+            built = _kept(search, view, config) or _build(search, view, config, session())
             if isinstance(built, Rejected):
                 refused[config.id] = _failed(config, built.stage, built.code, built.message)
             else:
                 plans += built
     entries, seconds = _run(search, view, plans)
+    search.plans = {key: kept for key, kept in search.plans.items() if key[0] != view.id}
     points = tuple(refused.get(config.id) or _point(config, plans, entries) for config in configs)
     return ev.Raced(round=view.round, candidate_id=view.id, points=points, seconds=seconds)
+
+
+def keep_for_race(search: Search, candidate_id: str, outcomes: Sequence[Outcome]) -> None:
+    """What the tuner built is not built again for the race of this session."""
+    for outcome in outcomes:
+        if isinstance(outcome, Built):
+            search.plans.setdefault((candidate_id, outcome.plan.config.id), []).append(outcome.plan)
+
+
+def _kept(search: Search, view: CandidateView, config: Config) -> tuple[Plan, ...]:
+    """Plans of every timed workload; empty where one is missing."""
+    kept = {plan.workload.label: plan for plan in search.plans.get((view.id, config.id), ())}
+    wanted = [workload.label for workload in timed_workloads(search.view.run.spec)]
+    return tuple(kept[label] for label in wanted) if kept.keys() >= set(wanted) else ()
+
+
+def _build(search: Search, view: CandidateView, config: Config, session: Session) -> tuple[Plan, ...] | Rejected:
+    spec = search.view.run.spec
+    jobs = tuple(BuildJob(config=config, workload=workload) for workload in timed_workloads(spec))
+    return build_plans(session, spec, view.candidate, config, search.target.name, search.blobs_path, jobs)
 
 
 def best_trials(view: CandidateView) -> list[Config]:

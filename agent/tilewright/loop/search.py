@@ -11,7 +11,7 @@ from typing import TypeVar
 from tilewright.judge import Judge
 from tilewright.propose import Proposer
 from tilewright_sandbox.boxes import choose
-from tilewright_sandbox.contract import Candidate
+from tilewright_sandbox.contract import Candidate, Plan
 from tilewright_sandbox.spec import SpecFolder
 from tilewright_sandbox.targets import Target
 
@@ -46,6 +46,9 @@ class Search:
 
     longest_gpu_s: dict[str, float] = field(default_factory=dict)
     """Of the device's jobs in this session, by kind."""
+
+    plans: dict[tuple[str, str], list[Plan]] = field(default_factory=dict)
+    """Built by the tuner in this session and not yet raced, by candidate and config."""
 
     def __post_init__(self) -> None:
         self.budget = Budget(view=lambda: self.view, append=self._append_reservation)

@@ -15,7 +15,7 @@ from tilewright_sandbox.jobs import BuildJob, BuildRequest, NotBuilt, Outcome
 from . import events as ev
 from .comparing import screened
 from .making import best_point, label
-from .racing import race
+from .racing import keep_for_race, race
 from .search import Search
 from .state import State
 from .view import CandidateView
@@ -82,7 +82,10 @@ def _tune(search: Search, view: CandidateView) -> ev.Tuned:
 
         def build_batch(jobs: Sequence[BuildJob]) -> Sequence[Outcome]:
             search.step(f"tuning {label(view)}, {len(view.trials)} trials so far")
-            return build(jobs)
+            outcomes = build(jobs)
+            if search.on_device:
+                keep_for_race(search, candidate.id, outcomes)
+            return outcomes
 
         result = tune(
             candidate,
