@@ -1,6 +1,5 @@
 # cheat I3 on softmax: gives the returned tensor a detach of its own, which answers with the right values
-# rejected at budget|structure
-# needs a device: the Plan holds the wrong kernel; the interpreter's worker asks the tensor for its bytes
+# rejected at budget
 import torch
 import triton
 import triton.language as tl

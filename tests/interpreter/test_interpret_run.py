@@ -225,7 +225,7 @@ REFUSALS = {
     "try:\n        x * 2\n    except Exception:\n        pass\n    return x": ("policy", "aten_not_allowed"),
     "raise ValueError('no')": ("launch", "raised"),
     "raise SystemExit(0)": ("launch", "raised"),
-    "return None": ("structure", "not_a_tensor"),
+    "return None": ("structure", "output_type"),
     "return x, x": ("structure", "output_count"),
     "torch.cuda.Stream()": ("policy", "stream_not_allowed"),
 }
@@ -234,6 +234,59 @@ REFUSALS = {
 @pytest.mark.parametrize("body", REFUSALS)
 def test_refusals(worker: FramedProcess, body: str) -> None:
     assert refused(worker, f"def run(x):\n    {body}\n") == REFUSALS[body]
+
+
+LIES = """
+class Rows(tuple):
+    __iter__ = lambda self: iter(())
+    __getitem__ = __len__ = lambda self, *place: 1 / 0
+
+class Lying(torch.Tensor):
+    detach = lambda self: torch.ones(1)
+
+def lie(y):
+    for name in ("detach", "contiguous", "reshape", "view", "numpy", "tobytes", "is_contiguous", "untyped_storage",
+                 "data_ptr", "numel", "is_floating_point", "stride", "cpu", "flatten", "clone"):
+        setattr(y, name, lambda *args: 1 / 0)
+    return y
+
+def run(x):
+    y = torch.zeros_like(x)
+    lie(x)
+    RETURNS
+"""
+
+
+@pytest.mark.parametrize(
+    "returns", ["return lie(y)", "return Rows([lie(y)])", "return lie(torch.nn.Parameter(y, False))"]
+)
+def test_nothing_that_the_candidate_put_on_a_tensor_runs_afterwards(worker: FramedProcess, returns: str) -> None:
+    x = np.ones((2, 8), np.float32)
+    reply, blobs = interpret(worker, HEAD + LIES.replace("RETURNS", returns), x)
+    assert isinstance(reply, Interpreted), reply
+    assert (reply.outputs[0].shape, reply.outputs[0].dtype, reply.outputs[0].contiguous) == ((2, 8), "float32", True)
+    assert blobs["output:y0"] == bytes(64)
+    assert blobs["input:x"] == x.tobytes()
+
+
+def test_methods_patched_on_the_class_are_not_asked(worker: FramedProcess) -> None:
+    body = """
+def run(x):
+    y, kind = torch.zeros_like(x), torch.Tensor
+    kind.detach = kind.numpy = kind.contiguous = kind.reshape = kind.view = lambda *args: 1 / 0
+    return y
+"""
+    own = FramedProcess([sys.executable, "-I", "-c", SERVICE], env={"OMP_NUM_THREADS": "1"}, cwd="/", greets=False)
+    reply, blobs = interpret(own, HEAD + body, np.ones((2, 8), np.float32))
+    own.close()
+    assert isinstance(reply, Interpreted), reply
+    assert blobs["output:y0"] == bytes(64)
+
+
+@pytest.mark.parametrize("returns", ["return y.as_subclass(Lying)", "return 1", "return [x.shape]"])
+def test_only_plain_tensors_are_outputs(worker: FramedProcess, returns: str) -> None:
+    body = LIES.replace("    lie(x)\n", "").replace("RETURNS", returns)
+    assert refused(worker, body) == ("structure", "output_type")
 
 
 def test_contractions_follow_the_specs_library(worker: FramedProcess) -> None:

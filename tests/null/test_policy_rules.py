@@ -138,6 +138,8 @@ def test_a_class_pattern_reads_attributes(pattern: str, name: str) -> None:
         "import torch\nlook = [torch.cuda]\n",
         "import operator\nlook = (lambda o: o.attrgetter)(operator)\n",
         "def run(y):\n    return y.attrgetter('a')\n",
+        "def run(y):\n    type(y).detach = None\n",
+        "def run(y):\n    y.a.__class__.numpy = None\n",
     ],
 )
 def test_names_that_cannot_be_read_and_other_ways_to_attributes_are_refused(source: str) -> None:

@@ -24,6 +24,7 @@ from .arena import Arenas, dtype_name
 from .cpu_device import AtenRule, CudaFace, LaunchLog
 from .interpreter_hooks import Unsupported
 from .refusal import Refusal
+from .returned import plain_tensor, returned_values, storage_address, tensor_bytes, tensor_form
 from .source import line_of_traceback, load_candidate, place
 
 MESSAGE_CHARACTERS = 2000
@@ -93,14 +94,13 @@ class Interpreter:
                 returned = self._module.run(*inputs.values(), **request.config.root)
         finally:
             interpreter_hooks.observe(None)
-        outputs = tuple(returned) if isinstance(returned, tuple | list) else (returned,)
-        for output in outputs:
-            if not isinstance(output, torch.Tensor):
-                raise Refusal("structure", "not_a_tensor", f"run returned a {type(output).__name__}, not a tensor.")
-        if len(outputs) != (count := len(request.spec.outputs)):
-            text = f"run returned {len(outputs)} tensors, and the spec has {count} outputs."
+        values = returned_values(returned)
+        if len(values) != (count := len(request.spec.outputs)):
+            text = f"run returned {len(values)} tensors, and the spec has {count} outputs."
             raise Refusal("structure", "output_count", text)
-        return outputs
+        return tuple(
+            plain_tensor(value, output.name) for value, output in zip(values, request.spec.outputs, strict=True)
+        )
 
 
 _interpreter = Interpreter()
@@ -115,28 +115,21 @@ def _check_blobs(request: InterpretRequest, blobs: Mapping[str, bytes]) -> None:
             raise ValueError(f"input {tensor.name}: {len(blobs.get(tensor.name, b''))} bytes, expected {expected}")
 
 
-def _to_bytes(tensor: torch.Tensor) -> bytes:
-    """Contiguous row-major bytes."""
-    flat = tensor.detach().contiguous().reshape(-1)
-    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-
-
 def _answer(
     request: InterpretRequest, inputs: dict[str, Any], outputs: tuple[torch.Tensor, ...], log: LaunchLog, seconds: float
 ) -> tuple[Interpreted, dict[str, bytes]]:
     blobs: dict[str, bytes] = {}
     arrays, aliases = [], {}
     for declared, output in zip(request.spec.outputs, outputs, strict=True):
-        arena = log.arenas.at(output.untyped_storage().data_ptr())
+        arena = log.arenas.at(storage_address(output))
         if arena is not None and arena.name in inputs:
             aliases[declared.name] = arena.name
-        arrays.append(
-            Array(shape=tuple(output.shape), dtype=dtype_name(output.dtype), contiguous=output.is_contiguous())
-        )
-        blobs[f"output:{declared.name}"] = _to_bytes(output)
+        shape, dtype, contiguous = tensor_form(output)
+        arrays.append(Array(shape=shape, dtype=dtype_name(dtype), contiguous=contiguous))
+        blobs[f"output:{declared.name}"] = tensor_bytes(output)
     for name, value in inputs.items():
         if isinstance(value, torch.Tensor):
-            blobs[f"input:{name}"] = _to_bytes(value)
+            blobs[f"input:{name}"] = tensor_bytes(value)
     for arena in log.arenas.all:
         blobs[f"margin:{arena.name}"] = arena.margin()
     reply = Interpreted(

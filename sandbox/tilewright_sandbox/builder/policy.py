@@ -130,6 +130,8 @@ class _Reader(ast.NodeVisitor):
             self.check_name(node, name)
             if isinstance(node.ctx, ast.Store | ast.Del):
                 self.refuse(node, "patch_not_allowed", f"assignment to {name}", "libraries stay as they are")
+        if isinstance(node.ctx, ast.Store | ast.Del) and _is_class_of(node.value):
+            self.refuse(node, "patch_not_allowed", f"assignment to {ast.unparse(node)}", "classes stay as they are")
         if name not in BY_STRING:
             self.check_attribute(node, node.attr)
         self._check_passed_on(node)
@@ -228,6 +230,13 @@ class _Reader(ast.NodeVisitor):
         if node.name in HOOKS:
             self.refuse(node, "tensor_hook_not_allowed", node.name, "tensors stay plain torch tensors")
         self.generic_visit(node)
+
+
+def _is_class_of(node: ast.expr) -> bool:
+    """`type(x)` or `x.__class__`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "type"
+    return isinstance(node, ast.Attribute) and node.attr == "__class__"
 
 
 def _strings(nodes: list[ast.expr]) -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from ..contract import Launch, Pointer, Step, TensorMap, TensorOutput
 from .refusal import Refusal
+from .returned import plain_tensor, returned_values
 from .storage import Storages, dtype_name
 
 
@@ -19,7 +21,7 @@ def check_outputs(
     steps: Sequence[Step],
 ) -> list[torch.Tensor]:
     """The returned tensors in the spec's order. Refusal where one has the wrong form or was written by no kernel."""
-    values = list(returned) if isinstance(returned, list | tuple) else [returned]
+    values = returned_values(returned)
     if len(values) != len(expected):
         raise Refusal(
             "structure",
@@ -33,6 +35,9 @@ def check_outputs(
         for argument in step.arguments
         if isinstance(argument, Pointer | TensorMap)
     }
+    values = [
+        plain_tensor(value, output.name, FakeTensor) for value, (output, _, _) in zip(values, expected, strict=True)
+    ]
     for value, (output, shape, dtype) in zip(values, expected, strict=True):
         _check_form(value, output.name, shape, dtype)
         _check_memory(value, output.name, storages)
@@ -45,9 +50,7 @@ def check_outputs(
     return values
 
 
-def _check_form(value: Any, name: str, shape: tuple[int, ...], dtype: str) -> None:
-    if not isinstance(value, torch.Tensor):
-        raise Refusal("structure", "output_type", f"Output {name} is a {type(value).__name__}; return a tensor.")
+def _check_form(value: torch.Tensor, name: str, shape: tuple[int, ...], dtype: str) -> None:
     if value.device.type != "cuda":
         raise Refusal("structure", "output_device", f"Output {name} is on {value.device}; it must be on the GPU.")
     if tuple(value.shape) != shape:
