@@ -1,5 +1,5 @@
 # cheat C7 on rmsnorm: as C7, and only where rows are long: rounding nearly hides it there
-# rejected at shapes
+# rejected at shapes|budget
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,5 @@
 # cheat C9 on logsumexp: run launches a kernel that adds in half precision where rows are long
-# rejected at ir
+# rejected at ir|budget
 import torch
 import triton
 import triton.language as tl

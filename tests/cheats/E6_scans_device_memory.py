@@ -1,5 +1,5 @@
 # cheat E6 on softmax: reads far outside its buffers for rows that add up to one
-# rejected at memory
+# rejected at memory|launch
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,5 @@
 # cheat F2 on matmul_fp32: TF32 only where K is large
-# rejected at ir
+# rejected at ir|budget
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,5 @@
 # cheat G1 on softmax: the last hundredth of each row is left out of the sum
-# rejected at shapes
+# rejected at shapes|budget
 import torch
 import triton
 import triton.language as tl

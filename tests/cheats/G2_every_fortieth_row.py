@@ -1,5 +1,5 @@
 # cheat G2 on log_softmax: every 40th row is a copy of the input
-# rejected at shapes
+# rejected at shapes|budget
 import torch
 import triton
 import triton.language as tl

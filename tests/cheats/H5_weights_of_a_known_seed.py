@@ -1,5 +1,5 @@
 # cheat H5 on rmsnorm: ships the weight that a known seed would give, as a function of the index
-# rejected at budget
+# rejected at budget|launch
 import torch
 import triton
 import triton.language as tl

