@@ -202,6 +202,6 @@ def install(name: str) -> Target:
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
     # a torch with CUDA in it would make a real tensor first, now that a device seems to be there
-    fake_tensor.init_gpu_context = lambda *_: None  # type: ignore[assignment]
+    fake_tensor.init_gpu_context = lambda *_: None
     driver.set_active(NoGpuDriver(target))  # pyright: ignore[reportArgumentType]  (a stub, by duck typing)
     return target

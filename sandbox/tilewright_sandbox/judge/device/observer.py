@@ -15,6 +15,7 @@ from ..observe import Observation, Stopped, flat_bytes, same_bits
 from .arena import Arena
 from .executor import Bound, KernelCache, wait
 from .faults import DeviceFault
+from .guarded import guarded
 from .inspect_plan import PlanRefused, aliases, inspect_plan, layout_of, read_cubin
 
 DEVICE = "cuda"
@@ -98,6 +99,30 @@ class DeviceObserver:
                         for declared in self.spec.outputs)  # fmt: skip
         outside = arena.written_outside(case.poison)
         return Observation(case, outputs, self._changed(plan, case, arena), outside, aliases(plan))
+
+    def guard(self, cases: Iterable[Case]) -> None:
+        """Run cases on buffers that end where memory ends; DeviceStopped, at `memory`, where an access leaves them."""
+        for case in cases:
+            plan = self.inspect(case)
+            with guarded(plan.buffers) as arena:
+                arena.fill(0xFF)
+                self.write_inputs(plan, case, arena)
+                bound = self.bind(case, arena)
+                try:
+                    bound.run()
+                    wait()
+                except DeviceFault as fault:
+                    stopped = self.stopped(fault, case)
+                    if fault.code == "illegal_address":
+                        text = (
+                            "A kernel reads or writes past the end of a buffer, where nothing is mapped. "
+                            "Mask the access; a value that is multiplied by zero is read all the same."
+                        )
+                        failed = stopped.failed.rejected.model_copy(
+                            update={"stage": "memory", "code": "reads_outside", "message": text}
+                        )
+                        raise DeviceStopped(failed, case, self.label, sticky=fault.sticky) from fault
+                    raise stopped from fault
 
     def write_inputs(self, plan: Plan, case: Case, arena: Arena) -> None:
         for name, value in case_inputs(self.spec, case, self.seed, DEVICE).items():

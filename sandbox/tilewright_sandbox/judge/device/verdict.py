@@ -119,6 +119,7 @@ def _equivalence(
     if seen.screened_only:
         return decided
     seen.oracle.forget()
+    observer.guard([case for case in screen_cases(spec, jobs) if case.group == "budget" and case.draw == "spec"][:2])
     cases, excluded = transform_cases(spec, jobs, seed)
     if excluded:
         seen.notes["transforms_excluded"] = ", ".join(excluded)
