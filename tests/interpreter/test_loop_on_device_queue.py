@@ -22,6 +22,7 @@ import pytest
 
 from tilewright.certificate import Certificate
 from tilewright.cli.app import run
+from tilewright.judge import local_target
 from tilewright.loop import events as ev
 from tilewright.loop.folder import list_runs
 from tilewright.loop.journal import FILE, read_journal
@@ -37,8 +38,8 @@ name = "relu_pair"
 summary = "max(x + y, 0)"
 op = "relu_pair"
 [axes]
-rows = { min = 1, max = 4096 }
-cols = { min = 8, max = 1024 }
+rows = { choices = [64, 256, 512] }
+cols = { choices = [64, 512, 1024] }
 [inputs]
 x = { shape = ["rows", "cols"], dtype = "float32" }
 y = { shape = ["cols"], dtype = "float32" }
@@ -330,6 +331,21 @@ def _rejected_run_is_taken_up(place: Place) -> None:
     assert [p.round for p in view.proposals] == [1, 2]
     assert view.note == "needs one launch"
     assert (code, answer["status"], view.best) == (1, "exhausted", None), answer
+
+
+@pytest.mark.skipif(local_target() is not None, reason="this machine has a device")
+def test_a_device_that_is_not_there_is_trouble_of_the_machine(verified: Place, tmp_path: Path) -> None:
+    """A run of another machine's device can be read and ended here; searching on and accepting need that device."""
+    place = copy_of(verified, tmp_path)
+    code, answer = place("optimize", str(place.spec), "--judge", "device")
+    assert (code, answer["error"]["kind"]) == (3, "machine")
+    assert "--judge queue:FOLDER" in answer["error"]["fix"]
+    journal = place.run / FILE
+    journal.write_text(journal.read_text().replace(f"queue:{place.jobs}", "device"))
+    assert place("accept", "latest")[0] == 3
+    assert place("review", "latest", "--send-back", "shorter")[0] == 3
+    code, answer = place("review", "latest", "--approve")
+    assert (code, answer["status"], answer["awaits_review"]) == (0, "verified", False)
 
 
 @pytest.mark.parametrize("name", ["gpu", "queue:", ""])

@@ -120,7 +120,7 @@ def outcome_lines(run_path: Path, view: RunView, report: Path | None, status: st
 
 
 def _speedup(ratio: tuple[float, float, float]) -> str:
-    return f"{ratio[1]:.2f}× [{ratio[0]:.2f}, {ratio[2]:.2f}] against the strongest baseline, measured"
+    return f"{ratio[1]:.2f}× [{ratio[0]:.2f}, {ratio[2]:.2f}] against the strongest baseline"
 
 
 def _ladder(view: CandidateView) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from tilewright.judge import JudgeProcess
+from tilewright.judge import JudgeProcess, QueueJudge
 from tilewright.verify import prepare
 from tilewright_sandbox.contract import Config, Measured, Rejected, SandboxUnavailable
 from tilewright_sandbox.jobs import Judged, JudgeRequest, RaceReply, RaceRequest
@@ -66,7 +66,8 @@ def _judge(
     make: Callable[[str], JudgeRequest | Rejected],
 ) -> ev.JudgedEvent:
     begun = time.monotonic()
-    token = f"{depth}-{view.id}-{config.id}"
+    search.judge.start()  # it imports torch while the builder compiles
+    token = job_token(search, f"{depth}-{view.id}-{config.id}")
     with search.budget.spending(step, gpu_s=expected_s(search, depth), token=token) as spend:
         request = make(_seed(search, view, depth, config))
         verdict = request if isinstance(request, Rejected) else _verdict(search, view, request, spend)
@@ -117,6 +118,12 @@ def ask(search: Search, request: JudgeRequest | RaceRequest, kind: type[R], what
     spend.gpu_s += reply.seconds
     search.longest_gpu_s[what] = max(search.longest_gpu_s.get(what, 0.0), reply.seconds)
     return reply
+
+
+def job_token(search: Search, name: str) -> str:
+    """Of a job's reservation. A job in a queue is done once, however often it is asked for; one that was lost with a
+    judge of this machine has cost what was reserved for it."""
+    return name if isinstance(search.judge, QueueJudge) else ""
 
 
 def expected_s(search: Search, what: str) -> float:

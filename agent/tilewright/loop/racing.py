@@ -13,7 +13,7 @@ from tilewright_sandbox.jobs import BuildJob, Built, Outcome, Raced, RaceReply, 
 
 from . import events as ev
 from .measured import timed_workloads
-from .on_device import ask, expected_s
+from .on_device import ask, expected_s, job_token
 from .preparing import geometric_mean
 from .search import Search
 from .view import CandidateView
@@ -88,7 +88,7 @@ def _run(search: Search, view: CandidateView, plans: Sequence[Plan]) -> tuple[di
             spec_path=str(search.spec_folder.path.resolve()), plans=tuple(left), blobs_path=str(search.blobs_path),
             target=search.target.name,
         )  # fmt: skip
-        token = f"race-{view.id}-{attempt}"
+        token = job_token(search, f"race-{view.id}-{attempt}")
         with search.budget.spending("tune", gpu_s=expected_s(search, "race"), token=token) as spend:
             reply = ask(search, request, RaceReply, "race", spend)
         seconds += reply.seconds

@@ -148,7 +148,8 @@ def drive(
             return view
         if decision and not view.awaits_review:
             raise JournalError(f"{view.run.id} does not wait for a review: {view.status}", "resume it first")
-        with open_judge(view.judge) as judge:
+        ends = decision is not None and decision["decision"] != "send_back"
+        with open_judge("interpreter" if ends else view.judge) as judge:  # an ending asks no judge: any machine will do
             search = open_search(journal, view, judge, watcher)
             if not fresh:
                 search.record(ev.Resumed(torn_bytes=journal.torn_bytes, limits=limits))
