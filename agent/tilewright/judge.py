@@ -16,8 +16,9 @@ from tilewright_sandbox.job_files import Job, read_verdict, write_job
 from tilewright_sandbox.jobs import AuditReport, Judged, JudgeRequest, RaceReply, RaceRequest
 from tilewright_sandbox.judge_process import TIMEOUT_S, Answer, JudgeProcess, Request
 from tilewright_sandbox.spec import load_spec
+from tilewright_sandbox.targets import TARGETS
 
-__all__ = ["Judge", "JudgeProcess", "QueueJudge", "local_target", "open_judge"]
+__all__ = ["Judge", "JudgeProcess", "QueueJudge", "local_target", "open_judge", "resolve_judge"]
 
 R = TypeVar("R", AuditReport, OpGraph, Judged, RaceReply)
 QUEUE_LIMIT_S = 3600.0
@@ -112,7 +113,7 @@ def open_judge(name: str) -> Judge:
 def resolve_judge(name: str) -> str:
     """A name that means the same in every later session: `auto` decided, a queue's folder absolute. As `open_judge`."""
     if name == "auto":
-        return "device" if local_target() else "interpreter"
+        return "device" if local_target() in TARGETS else "interpreter"
     if name.startswith("queue:") and name != "queue:":
         return f"queue:{Path(name.removeprefix('queue:')).expanduser().resolve()}"
     open_judge(name).close()

@@ -121,8 +121,14 @@ def resolved_judge(name: str) -> str:
 def target_for(name: str, judge: str) -> str:
     """The architecture to build for. A device of this machine runs no other than its own."""
     from tilewright.judge import local_target
+    from tilewright_sandbox.targets import TARGETS
 
     here = local_target() if judge == "device" else None
+    if here and here not in TARGETS:
+        raise CommandError(
+            f"this machine's device is {here}, of which no figures are known (of {', '.join(TARGETS)} they are)",
+            "give --judge interpreter, or --judge queue:FOLDER",
+        )
     target = checked_target(here if here and name == "auto" else name)
     if here and target != here:
         raise CommandError(f"--target {target} does not run on this machine's device, which is {here}", "leave it out")
