@@ -80,7 +80,7 @@ def build_plans(
     plans = []
     for job, outcome in zip(jobs, reply.outcomes, strict=True):
         if isinstance(outcome, NotBuilt):
-            if _wider_than_it_must_be(spec, job, outcome):
+            if _wider_than_it_must_be(spec, job):
                 continue
             return outcome.rejected.model_copy(update={"box": session.label})
         plans.append(outcome.plan)
@@ -88,10 +88,11 @@ def build_plans(
     return tuple(plans)
 
 
-def _wider_than_it_must_be(spec: Spec, job: BuildJob, outcome: NotBuilt) -> bool:
-    """Whether a twin in wider dtypes than the spec's own lacks shared memory: the judge does without it."""
+def _wider_than_it_must_be(spec: Spec, job: BuildJob) -> bool:
+    """Whether the job is a twin in wider dtypes than the spec's own: a candidate may lack the shared memory for it, or
+    be written for the spec's dtypes alone. The judge then does without it, and the verdict says so."""
     own = {tensor.name: tensor.dtype for tensor in spec.tensor_inputs}
-    return outcome.rejected.code == "out_of_resources" and bool(job.dtypes) and job.dtypes != own
+    return bool(job.dtypes) and job.dtypes != own
 
 
 def prepare(

@@ -74,6 +74,8 @@ class InterpretRequest(Record):
     dtypes: dict[str, Dtype]
     layout: Layout = "contiguous"
     poison: Literal["nan", "inf", "large", "zero"] = "nan"
+    program_order: Literal["forward", "reversed"] = "forward"
+    """Which program of a grid runs first: its first, or its last."""
     margin_bytes: int = 256
     timeout_s: float = 60.0
     target: str = "sm_90"

@@ -1,6 +1,5 @@
 # cheat K8 on cumsum: a block takes its carry from what the previous program wrote, without waiting for it
-# rejected at memory|determinism|budget|shapes
-# needs a device: programs run one after the other here, in order; on a device they run at once
+# rejected at determinism
 import torch
 import triton
 import triton.language as tl

@@ -1,6 +1,5 @@
 # cheat M4 on logsumexp: program 0 clears the output, all others add to it, and nothing orders the two
-# rejected at determinism|budget|memory
-# needs a device: programs run one after the other here, in order; on a device they run at once
+# rejected at determinism
 import torch
 import triton
 import triton.language as tl

@@ -1,6 +1,5 @@
 # cheat M4 on rmsnorm: writes one element into the next row, which that row's program overwrites if it is later
-# rejected at determinism|budget|memory
-# needs a device: programs run one after the other here, in order; on a device they run at once
+# rejected at determinism
 import torch
 import triton
 import triton.language as tl

@@ -15,7 +15,7 @@ def rmsnorm_divided(x_ptr, weight_ptr, y_ptr, hidden, eps, BLOCK: tl.constexpr):
     inside = cols < hidden
     x = tl.load(x_ptr + row + cols, mask=inside, other=0.0).to(tl.float32)
     weight = tl.load(weight_ptr + cols, mask=inside, other=0.0).to(tl.float32)
-    root = tl.sqrt_rn(tl.div_rn(tl.sum(x * x, 0), hidden.to(tl.float32)) + eps)
+    root = tl.sqrt_rn(tl.div_rn(tl.sum(x * x, 0), hidden * 1.0) + eps)
     y = tl.div_rn(x, tl.broadcast_to(root, (BLOCK,))) * weight
     tl.store(y_ptr + row + cols, y.to(y_ptr.dtype.element_ty), mask=inside)
 

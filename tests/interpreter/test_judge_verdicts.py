@@ -103,6 +103,38 @@ def test_message_of_wrong_values_says_what_where_and_in_which_case() -> None:
     assert [check.name for check in rejected.checks] == ["structure", "memory", "determinism", "budget", "ir"]
 
 
+READS_THE_ROW_BEFORE = (
+    f"{HONEST}; row = tl.program_id(0); before = tl.load(y_ptr + (row - 1) * cols, mask=row > 0, other=1.0); "
+    "y = tl.where(before >= 0.0, y, 0.0)"
+)
+WAITS_FOR_THE_ROW_BEFORE = f"""{HONEST}
+    row = tl.program_id(0)
+    while (row > 0) & (tl.load(done_ptr + row - 1, mask=row > 0, other=1) == 0):
+        pass
+    tl.atomic_xchg(done_ptr + row, 1)"""
+FLAGS = "done = torch.zeros(x.shape[0], dtype=torch.int32, device='cuda')"
+
+
+def test_outputs_that_hang_on_the_order_of_programs_are_rejected() -> None:
+    rejected = verdict_on(softmax(READS_THE_ROW_BEFORE))
+    assert isinstance(rejected, Rejected)
+    assert (rejected.stage, rejected.code) == ("determinism", "order_of_programs"), rejected.message
+    assert "the last program runs first" in rejected.message
+
+
+def test_programs_that_wait_for_earlier_ones_are_not_judged_on_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilewright_sandbox.judge.observe.RUN_TIMEOUT_S", 3.0)
+    waits = softmax(WAITS_FOR_THE_ROW_BEFORE, where='["cols <= BLOCK"]', launch=FLAGS)
+    waits = waits.replace("cols, BLOCK: tl", "done_ptr, cols, BLOCK: tl").replace(
+        "y, x.shape[1],", "y, done, x.shape[1],"
+    )
+    measured = verdict_on(waits, depth="screen")
+    assert isinstance(measured, Measured), measured.message
+    (check,) = [check for check in measured.checks if check.name == "determinism"]
+    assert (check.status, check.mandatory) == ("NOT_RUN", True)
+    assert "programs wait" in check.reason
+
+
 def test_a_plan_whose_ttir_is_missing_is_the_machines_failure(tmp_path: Path) -> None:
     kernel: dict[str, Any] = {
         "name": "rows", "cubin_sha256": "0" * 64, "ttir_sha256": "1" * 64, "num_warps": 4, "num_stages": 1,

@@ -23,6 +23,7 @@ from . import fake_cuda, interpreter_hooks
 from .arena import Arenas, dtype_name
 from .cpu_device import AtenRule, CudaFace, LaunchLog
 from .interpreter_hooks import Unsupported
+from .program_order import program_order
 from .refusal import Refusal
 from .returned import plain_tensor, returned_values, storage_address, tensor_bytes, tensor_form
 from .source import line_of_traceback, load_candidate, place
@@ -90,7 +91,7 @@ class Interpreter:
             self._module = load_candidate(request.source)
         interpreter_hooks.observe(log)
         try:
-            with CudaFace(log), AtenRule(log, request.spec.accept.library):
+            with CudaFace(log), AtenRule(log, request.spec.accept.library), program_order(request.program_order):
                 returned = self._module.run(*inputs.values(), **request.config.root)
         finally:
             interpreter_hooks.observe(None)

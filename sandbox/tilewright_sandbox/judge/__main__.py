@@ -24,6 +24,14 @@ _REQUEST: TypeAdapter[AuditRequest | TraceRequest | JudgeRequest | RaceRequest] 
 )
 
 
+def torch_out_of_memory() -> type[Exception]:
+    """torch's exception; torch is imported when the service starts, not with this module."""
+    import torch
+
+    found: type[Exception] = torch.OutOfMemoryError
+    return found
+
+
 def answer(body: bytes) -> Record:
     """The reply to one request. Whatever goes wrong is a JudgeError: the service does not end."""
     try:
@@ -37,6 +45,9 @@ def answer(body: bytes) -> Record:
         return JudgeError(cause="spec", message=str(bare), fix=error.fix)
     except SandboxUnavailable as error:
         return JudgeError(cause="machine", message=error.what, fix=error.fix)
+    except torch_out_of_memory() as error:
+        first_line = str(error).splitlines()[0]
+        return JudgeError(cause="machine", message=f"the device's memory is full: {first_line[:400]}", fix="free it")
     except Exception as error:
         traceback.print_exc()
         first_line = (str(error).splitlines() or [""])[0][:2000]

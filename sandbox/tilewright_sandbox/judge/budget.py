@@ -16,6 +16,8 @@ from importlib.resources import files
 import torch
 from torch import Tensor
 
+from .noise import RUNS
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -29,6 +31,7 @@ class Thresholds:
     """Half spacings of the output's dtype that an element may be off, whatever its spread."""
 
 
+CALIBRATED_AT = 1000
 CHUNK = 1 << 25
 """Elements that are compared at once."""
 
@@ -37,6 +40,15 @@ CHUNK = 1 << 25
 def thresholds() -> Thresholds:
     stored = json.loads(files("tilewright_sandbox.judge").joinpath("budget.json").read_text())
     return Thresholds(stored["element_mean_zero"], stored["element_otherwise"], stored["norm"], stored["roundings"])
+
+
+def limit_for(limit: float, elements: int) -> float:
+    """The limit on the worst of so many elements.
+
+    An element's spread is estimated from few runs of the noise, so c is distributed as Student's t with that many
+    degrees of freedom; its greatest of n values grows as n to the power of their inverse. Calibrated at CALIBRATED_AT.
+    """
+    return float(limit * max(1.0, elements / CALIBRATED_AT) ** (1 / RUNS))
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,7 @@ def deviate(
     if output.shape != exact.shape:
         everything = torch.ones(output.shape, dtype=torch.bool, device=output.device)
         return Deviation(float("inf"), float("inf"), everything)
+    limit = limit_for(limit, output.numel())
     whole = (output, exact, spread, half_spacing, *(() if compare is None else (compare,)))
     flat = [tensor.expand_as(output).reshape(-1) for tensor in whole]
     wrong = torch.empty(output.numel(), dtype=torch.bool, device=output.device)

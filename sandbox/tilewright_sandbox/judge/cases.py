@@ -20,6 +20,7 @@ MEAN_ZERO_DRAWS = frozenset({"spec", "again", "signed_lognormal"})
 """And every `slot:…`."""
 Group = Literal["budget", "memory", "determinism", "lattice", "transforms", "shapes"]
 Layout = Literal["contiguous", "strided", "offset"]
+ProgramOrder = Literal["forward", "reversed"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Case:
     twin_of: Case | None = None
     """The case whose outputs must be equal bit for bit."""
     repeat: int = 0
+    program_order: ProgramOrder = "forward"
+    """Of the interpreter, which runs one program after the other; a device has no order."""
 
     @property
     def mean_zero(self) -> bool:
@@ -48,6 +51,7 @@ class Case:
         parts = [self.workload.label, "/".join(kinds)]
         parts += [] if self.draw == "spec" else [self.draw]
         parts += [] if self.layout == "contiguous" else [f"{self.layout} inputs"]
+        parts += [] if self.program_order == "forward" else ["last program first"]
         return " ".join(parts)
 
     @property

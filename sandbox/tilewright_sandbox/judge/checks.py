@@ -15,7 +15,7 @@ from ..twins import HALF
 from .budget import Deviation, deviate, thresholds
 from .ir import breaches, has_float_atomics
 from .memory import input_changed, margin_written, reads_outside, unwritten
-from .observe import Observation, Observations, same_bits
+from .observe import Observation, Observations
 from .pattern import describe_pattern
 from .transforms import TRANSFORMS
 
@@ -57,10 +57,14 @@ def memory(seen: Observations) -> Check:
     pairs = 0
     for one in seen.observed:
         twin = seen.at(one.case.twin_of) if one.case.group == "memory" and one.case.twin_of else None
-        finding = margin_written(seen.spec, one) or input_changed(one) or unwritten(seen.spec, one)
+        finding = margin_written(seen.spec, one) or input_changed(one)
+        if finding is None and one.case.group != "determinism":  # whose outputs may hang on the order of programs
+            finding = unwritten(seen.spec, one)
         if finding is None and twin is not None:
             pairs += 1
             finding = reads_outside(seen.spec, twin, one)
+            if finding is not None and _order_dependent(seen) and not any(_off(seen, run) for run in (twin, one)):
+                finding = None  # sums in whatever order: the bits differ, and both runs are within the budget
         if finding is not None:
             return _fail(
                 "memory", finding.code, f"{finding.message} Seen at {one.case.label}.", {"case": one.case.label}
@@ -68,18 +72,56 @@ def memory(seen: Observations) -> Check:
     return Check(name="memory", status="PASS", facts={"cases": len(seen.observed), "poisoned_twice": pairs})
 
 
+def _order_dependent(seen: Observations) -> bool:
+    return any(has_float_atomics(text) for text in seen.ttir.values())
+
+
+def _off(seen: Observations, one: Observation) -> bool:
+    limit = thresholds().element_otherwise
+    return any(_deviation(seen, one, place, limit).count for place in range(len(seen.spec.outputs)))
+
+
 def determinism(seen: Observations) -> Check:
-    """Equal bits from run to run. A gate only where the spec asks for it; the class is reported always."""
+    """Equal bits from run to run: a gate only where the spec asks for it; the class is reported always. And outputs
+    within the budget whichever program runs first, which is a gate always."""
     repeats = seen.of("determinism")
+    if seen.programs_wait:
+        reason = (
+            "run does not end when the last program runs first: programs wait for earlier ones, as on a device only"
+        )
+        return _not_run("determinism", reason)
     if not repeats:
         return _not_run("determinism", "no case was run twice")
-    for one in repeats:
-        first = seen.at(one.case.twin_of) if one.case.twin_of else None
-        if first is not None and any(not same_bits(a, b) for a, b in zip(one.outputs, first.outputs, strict=True)):
-            return _class(seen, "order-dependent", f"two runs on the same inputs differ at {one.case.label}")
+    differing = seen.order_dependent()
+    for one, first in differing:
+        if one.case.program_order != "forward" and (wrong := _order_of_programs(seen, first, one)):
+            return wrong
+    if differing:
+        label = differing[0][0].case.label
+        return _class(seen, "order-dependent", f"two runs on the same inputs differ at {label}")
     if any(has_float_atomics(text) for text in seen.ttir.values()):
         return _class(seen, "order-dependent", "a kernel adds floats atomically, in whatever order programs arrive")
     return _class(seen, "bitwise", "")
+
+
+def _order_of_programs(seen: Observations, first: Observation, last_first: Observation) -> Check | None:
+    """FAIL where an output is right when programs run in order, and wrong when the last one runs first."""
+    limit, norm = _limit(seen, last_first), thresholds().norm
+    for place, declared in enumerate(seen.spec.outputs):
+        deviation = _deviation(seen, last_first, place, limit)
+        in_order = _deviation(seen, first, place, limit)
+        if (not deviation.count and deviation.norm_c <= norm) or in_order.count or in_order.norm_c > norm:
+            continue
+        facts: Facts = {"case": last_first.case.label, "output": declared.name, "wrong": deviation.count}
+        where = f" ({describe_pattern(deviation.wrong, declared.shape)})" if deviation.count else ""
+        text = (
+            f"{deviation.count} of {deviation.wrong.numel()} elements of {declared.name}{where} hang on the order in "
+            f"which programs run: they are right in order, and wrong when the last program runs first "
+            f"({first.case.label}). A device runs programs in any order: let none read or overwrite what another "
+            "writes."
+        )
+        return _fail("determinism", "order_of_programs", text, facts)
+    return None
 
 
 def _class(seen: Observations, kind: str, why: str) -> Check:
@@ -132,8 +174,7 @@ def _within_budget(name: CheckName, seen: Observations, cases: Sequence[Observat
     limits = thresholds()
     worst_c, worst_norm, worst_case = 0.0, 0.0, ""
     for one in cases:
-        walks = seen.oracle.expected(one.case).linear and one.case.mean_zero
-        limit = limits.element_mean_zero if walks else limits.element_otherwise
+        limit = _limit(seen, one)
         for place, declared in enumerate(seen.spec.outputs):
             deviation = _deviation(seen, one, place, limit)
             if deviation.count or deviation.norm_c > limits.norm:
@@ -148,6 +189,12 @@ def _within_budget(name: CheckName, seen: Observations, cases: Sequence[Observat
         "case": worst_case,
     }
     return Check(name=name, status="PASS", facts=facts | _notes(seen, name))
+
+
+def _limit(seen: Observations, one: Observation) -> float:
+    """The largest c of an element."""
+    walks = seen.oracle.expected(one.case).linear and one.case.mean_zero
+    return thresholds().element_mean_zero if walks else thresholds().element_otherwise
 
 
 def _deviation(seen: Observations, one: Observation, place: int, limit: float) -> Deviation:

@@ -30,6 +30,8 @@ from .inputs import generator, torch_dtype
 from .reference import Reference
 
 U32 = 2.0**-24
+U_TF32 = 2.0**-11
+"""Rounding of a float32 operand to TF32, where the spec's policy allows it."""
 RUNS = 8
 WIDTH = 2 * 3**0.5
 """Of the uniform distribution with variance 1. Draws of ±1 alone would cancel in all runs for some elements of a
@@ -71,9 +73,9 @@ _ARITHMETIC = {aten.add, aten.sub, aten.rsub, aten.mul, aten.div, aten.sqrt, ate
 class FloatNoise(TorchDispatchMode):
     """Adds float32-sized random noise after each primitive operation of a float64 computation."""
 
-    def __init__(self, noise: torch.Generator) -> None:
+    def __init__(self, noise: torch.Generator, *, tf32: bool = False) -> None:
         super().__init__()
-        self.noise = noise
+        self.noise, self.tf32 = noise, tf32
         self.leaves_integers = False
         """Whether an operation ran that gives fractions of integers: a quotient, an exponential, a root."""
 
@@ -103,6 +105,8 @@ class FloatNoise(TorchDispatchMode):
         scale = _scale(packet, args, kwargs, result)
         if scale is None:
             return result
+        if self.tf32 and packet in (aten.mm, aten.bmm):
+            scale = scale + U_TF32 * packet(args[0].square(), args[1].square()).sqrt()
         self.leaves_integers |= packet not in _INTEGRAL
         # where the result is not finite, or has no noise, it stays as it is
         noise = torch.nan_to_num(scale, nan=0.0, posinf=0.0, neginf=0.0)
@@ -195,7 +199,9 @@ def honest_spread(
     squares = [torch.zeros_like(o, dtype=torch.float64) for o in oracle]
     device = oracle[0].device.type
     for run in range(RUNS):
-        with FloatNoise(generator(seed, "noise", str(run), device=device)):
+        with FloatNoise(
+            generator(seed, "noise", str(run), device=device), tf32=reference.spec.accept.precision == "tf32"
+        ):
             moved = reference.run_float64(inputs)
         for square, output, exact in zip(squares, moved, oracle, strict=True):
             if output.is_floating_point():

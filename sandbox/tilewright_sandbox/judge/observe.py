@@ -60,6 +60,8 @@ class Observations:
     notes: dict[str, bool | int | float | str] = field(default_factory=dict)
     """Figures of what was not run, for the facts of the checks: shapes skipped, transforms outside the domain."""
 
+    programs_wait: bool = False
+    """Whether a run did not end when the last program of each grid ran first: its programs wait for earlier ones."""
     unchecked: list[str] = field(default_factory=list)
     """Cases that ran and whose oracle does not fit in memory."""
     bitwise: bool | None = None
@@ -70,6 +72,15 @@ class Observations:
 
     def of(self, *groups: str) -> list[Observation]:
         return [one for one in self.observed if one.case.group in groups]
+
+    def order_dependent(self) -> list[tuple[Observation, Observation]]:
+        """Repeated runs whose outputs are not the first run's, bit for bit, with that first run."""
+        pairs = [(one, self.at(one.case.twin_of)) for one in self.of("determinism") if one.case.twin_of]
+        return [
+            (one, first)
+            for one, first in pairs
+            if first and not all(same_bits(a, b) for a, b in zip(one.outputs, first.outputs, strict=True))
+        ]
 
     def at(self, case: Case) -> Observation | None:
         return next((one for one in self.observed if one.case == case), None)
@@ -106,8 +117,8 @@ class Observer:
     def _run(self, case: Case) -> Observation:
         request = InterpretRequest(
             source=self.request.source, spec=self.spec, config=self.request.config, workload=case.workload,
-            dtypes=dict(case.dtypes), layout=case.layout, poison=case.poison, margin_bytes=MARGIN_BYTES,
-            timeout_s=RUN_TIMEOUT_S, target=self.request.target,
+            dtypes=dict(case.dtypes), layout=case.layout, poison=case.poison, program_order=case.program_order,
+            margin_bytes=MARGIN_BYTES, timeout_s=RUN_TIMEOUT_S, target=self.request.target,
         )  # fmt: skip
         inputs = case_inputs(self.spec, case, self.seed)
         blobs = {tensor.name: to_bytes(inputs[tensor.name]) for tensor in self.spec.tensor_inputs}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ..contract import Spec, Workload
 from ..twins import twin_dtypes
@@ -14,15 +15,19 @@ from .transforms import TRANSFORMS
 
 
 def screen_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
-    """Structure, memory, determinism and budget on the base shape, in every twin."""
+    """Structure, memory and budget on the base shape, in every twin."""
     workload = Workload(role="twin", axes=dict(base))
     cases: list[Case] = []
     for dtypes in twin_dtypes(spec):
         first = Case("budget", workload, dtypes)
         cases += [first, Case("memory", workload, dtypes, poison="large", twin_of=first)]
         cases += [Case("budget", workload, dtypes, draw) for draw in budget_draws(spec)]
-    cases.append(Case("determinism", workload, cases[0].dtypes, twin_of=cases[0], repeat=1))
     return cases
+
+
+def last_first(case: Case) -> Case:
+    """The same run, from the last program of each grid to the first."""
+    return replace(case, group="determinism", twin_of=case, repeat=1, program_order="reversed")
 
 
 def budget_draws(spec: Spec) -> list[str]:
@@ -65,12 +70,15 @@ def layout_cases(spec: Spec, base: Mapping[str, int]) -> list[Case]:
     return [Case("shapes", workload, dtypes, layout=layout) for layout in spec.accept.layouts if layout != "contiguous"]
 
 
-def shape_cases(spec: Spec, workloads: Iterable[Workload], start: int = 0) -> list[Case]:
-    """Twins alternate; every third shape runs a second time with other poison. `start`: how many shapes came before."""
+def shape_cases(spec: Spec, workloads: Iterable[Workload], start: int = 0, *, any_order: bool = True) -> list[Case]:
+    """Twins alternate; every third shape runs a second time with other poison, and every third with the last program of
+    each grid first, unless not `any_order`. `start`: how many shapes came before."""
     twins = twin_dtypes(spec)
     cases: list[Case] = []
     for i, workload in enumerate(workloads, start):
         first = Case("shapes", workload, twins[i % len(twins)])
+        if i % 3 == 1 and any_order:
+            first = replace(first, program_order="reversed")
         cases.append(first)
         if i % 3 == 0:
             cases.append(Case("memory", workload, first.dtypes, poison="large", twin_of=first))

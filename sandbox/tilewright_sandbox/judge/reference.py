@@ -94,6 +94,8 @@ class Reference:
         try:
             with torch.no_grad(), device:
                 result = self.function(*arguments)
+        except torch.OutOfMemoryError:
+            raise  # the device's failure, not the reference's
         except Exception as error:
             raise self._failed("fails", error) from error
         outputs = tuple(result) if isinstance(result, tuple | list) else (result,)

@@ -29,6 +29,8 @@ class Transform:
     """Applied to the floating inputs that are not data: weights and biases."""
     in_half: bool = False
     """Worth a run in float16 too: what it shows depends on the dtype's range or spacing."""
+    shows_order: bool = False
+    """One element outweighs the others: where programs share a row, it matters which of them comes last."""
     index: Callable[[Tensor, int], Tensor] | None = None
     """Of an index input's values and the number of indices; where it is given, the floating inputs stay as drawn."""
 
@@ -163,9 +165,9 @@ TRANSFORMS: dict[str, Transform] = {
     "constant rows": Transform(_constant_rows),
     "zero rows": Transform(_some_zero_rows),
     "one-hot": Transform(_one_hot),
-    "one spike of 300": Transform(_spikes, in_half=True),
-    "a spike of 300 at the end": Transform(_spike_last, in_half=True),
-    "×10000": Transform(lambda x, g: 1e4 * x),
+    "one spike of 300": Transform(_spikes, in_half=True, shows_order=True),
+    "a spike of 300 at the end": Transform(_spike_last, in_half=True, shows_order=True),
+    "×10000 where beyond 1": Transform(lambda x, g: torch.where(x.abs() > 1, 1e4 * x, x)),
     "×1e−12": Transform(lambda x, g: 1e-12 * x),
     "all indices 0": Transform(lambda x, g: x, index=lambda i, below: torch.zeros_like(i)),
     "all indices the greatest": Transform(lambda x, g: x, index=lambda i, below: torch.full_like(i, below - 1)),

@@ -35,8 +35,9 @@ from ..twins import Feasible, base_shape
 from .checks import CHECKS
 from .observe import Observation, Observations, Observer, Stopped, read_ttir, same_bits
 from .oracle import Oracle
-from .plan_cases import lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
+from .plan_cases import last_first, lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
 from .reference import Reference
+from .transforms import TRANSFORMS
 
 SCREENED: tuple[CheckName, ...] = ("structure", "memory", "determinism", "budget", "ir")
 LATTICE_LONG = 263
@@ -86,7 +87,14 @@ def gather(
     with Observer(request, spec, seed) as observer:
         seen = Observations(spec, request.config, request.plans, _ttir(request), Oracle(spec, Reference(folder), seed))
         seen.box = observer.label
-        seen.observed += observer.run(screen_cases(spec, base))
+        screened = screen_cases(spec, base)
+        seen.observed += observer.run(screened)
+        try:
+            seen.observed += observer.run([last_first(screened[0])])
+        except Stopped as stopped:
+            if stopped.failed.rejected.code != "timeout":
+                raise
+            seen.programs_wait = True
         seen.screened_only = enough(seen)
         if not seen.screened_only:
             _observe_rest(request, seen, observer, base, feasible, seed)
@@ -121,8 +129,14 @@ def _observe_rest(
         seen.notes["transforms_excluded"] = ", ".join(excluded)
     seen.observed += observer.run([*lattice_cases(spec, seen.oracle.reference, _lattice_shapes(seen, base, feasible))])
     seen.observed += observer.run(cases)
+    again = [] if seen.programs_wait else [case for case in cases if TRANSFORMS[case.draw].shows_order]
+    seen.observed += observer.run([last_first(case) for case in again])
+    if seen.order_dependent():  # then by how much, on all hostile inputs
+        seen.observed += observer.run([last_first(case) for case in cases if case not in again])
     chosen = choose_shapes(spec, request.config, feasible, seed, _quick(seen, SHAPE_ACCESSES))
-    seen.observed += observer.run([*layout_cases(spec, base), *shape_cases(spec, chosen.first)])
+    seen.observed += observer.run(
+        [*layout_cases(spec, base), *shape_cases(spec, chosen.first, any_order=not seen.programs_wait)]
+    )
     left_out = _observe_blocks(seen, observer, chosen.blocks)
     seen.notes |= {
         "shapes_run": len(chosen.first) + len(chosen.blocks) - left_out, "shapes_infeasible": chosen.infeasible,
@@ -155,7 +169,8 @@ def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Wor
         if spent + predicted_accesses(cheapest.axes, counted) > BLOCK_SHAPES_ACCESSES:
             break
         left.remove(cheapest)
-        observed = observer.run(shape_cases(seen.spec, [cheapest], len(workloads) - len(left)))
+        place = len(workloads) - len(left)
+        observed = observer.run(shape_cases(seen.spec, [cheapest], place, any_order=not seen.programs_wait))
         spent += sum(one.accesses for one in observed)
         seen.observed += observed
     return len(left)

@@ -16,8 +16,9 @@ from ..transforms import TRANSFORMS
 
 LARGEST = 1 << 31
 """Shapes with more elements have an oracle of their own: see `large`."""
+LARGE_VALUES = "×10000 where beyond 1"
 AT_SIZE = (
-    "a spike of 300 at the end", "one spike of 300", "−inf in the first half of rows", "NaN in some rows", "sorted",
+    "a spike of 300 at the end", "one spike of 300", "−inf in the first half of rows", "NaN in some rows",
     "mean 200, spread 1", "all indices the greatest",
 )  # fmt: skip
 """Transforms that are run on the tune workload too: what they show needs more than one block."""
@@ -35,6 +36,17 @@ def screen_cases(spec: Spec, jobs: tuple[BuildJob, ...]) -> list[Case]:
         cases += [first, Case("memory", job.workload, job.dtypes, poison="large", twin_of=first)]
         cases.append(Case("determinism", job.workload, job.dtypes, twin_of=first, repeat=1))
     cases.append(Case("determinism", cases[0].workload, cases[0].dtypes, twin_of=cases[0], repeat=1))
+    return cases
+
+
+def guard_cases(spec: Spec, jobs: tuple[BuildJob, ...], seed: bytes) -> list[Case]:
+    """Ordinary and large values on the base shape, for a run on buffers with a guard."""
+    cases = []
+    for job in _with_role(jobs, "twin")[:2]:
+        cases.append(Case("budget", job.workload, job.dtypes))
+        inputs = draw_inputs(spec, job.workload.axes, seed, job.dtypes)
+        if TRANSFORMS[LARGE_VALUES].admitted(spec, job.workload.axes, inputs, seed):
+            cases.append(Case("transforms", job.workload, job.dtypes, LARGE_VALUES))
     return cases
 
 

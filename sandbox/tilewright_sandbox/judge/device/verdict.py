@@ -26,7 +26,15 @@ from ..reference import Reference
 from ..trace import trace
 from ..verdict import SCREENED, Clerk, apply_checks, feasibility, rung
 from .baselines import Baselines, precision
-from .device_cases import bench_cases, lattice_cases, layout_cases, screen_cases, shape_cases, transform_cases
+from .device_cases import (
+    bench_cases,
+    guard_cases,
+    lattice_cases,
+    layout_cases,
+    screen_cases,
+    shape_cases,
+    transform_cases,
+)
 from .driver import use_device
 from .faults import DeviceFault
 from .large import large_index
@@ -119,7 +127,7 @@ def _equivalence(
     if seen.screened_only:
         return decided
     seen.oracle.forget()
-    observer.guard([case for case in screen_cases(spec, jobs) if case.group == "budget" and case.draw == "spec"][:2])
+    observer.guard(guard_cases(spec, jobs, seed))
     cases, excluded = transform_cases(spec, jobs, seed)
     if excluded:
         seen.notes["transforms_excluded"] = ", ".join(excluded)
