@@ -124,6 +124,7 @@ def run(folder: Path, record: Path) -> None:
     import torch
     import triton
 
+    from tilewright_sandbox.contract import PLACEMENT
     from tilewright_sandbox.judge.device.blocks import measure
     from tilewright_sandbox.judge.device.driver import use_device
     from tilewright_sandbox.judge.device.nvml import Card
@@ -166,8 +167,8 @@ def run(folder: Path, record: Path) -> None:
             for _ in range(count):
                 samples = measure([ours, again, other], card, 0.0)
                 results.append({"ratio": samples.ratio("other", "ours"), "noise": samples.ratio("ours again", "ours")})
-            claims = sum(r["ratio"][0] > max(1.0, r["noise"][2]) for r in results)
-            losses = sum(r["ratio"][2] < min(1.0, r["noise"][0]) for r in results)
+            claims = sum(r["ratio"][0] > max(1.0 + PLACEMENT, r["noise"][2]) for r in results)
+            losses = sum(r["ratio"][2] < min(1.0 / (1.0 + PLACEMENT), r["noise"][0]) for r in results)
             found["comparisons"][label] = {"count": count, "faster": claims, "slower": losses, "results": results}
             mid = median([r["ratio"][1] for r in results])
             text = f"{label}: of {count}, faster {claims}, slower {losses}; median ratio {mid:.4f}"

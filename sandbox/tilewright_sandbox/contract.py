@@ -419,6 +419,10 @@ class ModelledTime(Record):
     min_bytes: int
 
 
+PLACEMENT = 0.01
+"""Equal kernels on different buffers differ by up to 0.8 % on an H200, in every block alike; no interval shows that."""
+
+
 class MeasuredTime(Record):
     kind: Literal["measured"] = "measured"
     workload: Workload
@@ -442,6 +446,11 @@ class MeasuredTime(Record):
     """Baselines that the spec names and that this machine could not run, with the reason."""
     dropped_blocks: int = 0
     """Blocks in which the card slowed down or its clock shifted; they count for nothing."""
+
+    @property
+    def faster(self) -> bool:
+        """Whether a gain may be claimed at all: beyond what the kernel shows against itself, and beyond PLACEMENT."""
+        return self.ratio[0] > max(1.0 + PLACEMENT, self.noise[2] if self.noise else 1.0)
 
 
 Time = Annotated[ModelledTime | MeasuredTime, Field(discriminator="kind")]

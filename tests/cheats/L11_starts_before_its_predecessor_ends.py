@@ -1,5 +1,5 @@
 # cheat L11 on rmsnorm: asks for programmatic dependent launch and never waits for what came before
-# rejected at budget|memory|timing
+# rejected at ir
 # needs a device: overlap with the launch before it exists on a device only
 import torch
 import triton

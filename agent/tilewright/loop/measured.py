@@ -49,7 +49,7 @@ def shortfalls(times: Sequence[MeasuredTime], min_speedup: float) -> tuple[str, 
         f"the lower end of the speed-up is {time.ratio[0]:.3f}, less than min_speedup {min_speedup}, "
         f"at {time.workload.label}"
         for time in times
-        if time.ratio[0] < min_speedup
+        if time.ratio[0] < min_speedup or not time.faster
     )
 
 

@@ -20,6 +20,8 @@ from .pattern import describe_pattern
 from .transforms import TRANSFORMS
 
 LEAST_OF_FLOOR = 0.9
+WAITS = "griddepcontrol.wait"
+"""The instruction behind Triton's gdc_wait, as it stands in TTIR."""
 Facts = dict[str, bool | int | float | str]
 
 
@@ -288,8 +290,15 @@ def ir(seen: Observations) -> Check:
         return _not_run("ir", "no compiled plan was given")
     half_inputs = any(tensor.dtype in HALF or tensor.dtype.startswith("float8") for tensor in seen.spec.tensor_inputs)
     names = {kernel.ttir_sha256: kernel.name for plan in seen.plans for kernel in plan.kernels}
+    early = {k.ttir_sha256 for plan in seen.plans for k in plan.kernels if k.launch_pdl}
     dots = sums = 0
     for sha256, text in seen.ttir.items():
+        if sha256 in early and WAITS not in text:
+            message = (
+                f"Kernel {names[sha256]} asks to start before its predecessor has ended (launch_pdl) and never waits "
+                "for it: call gdc_wait() before the first load, or leave launch_pdl out."
+            )
+            return _fail("ir", "starts_early", message, {"kernel": names[sha256]})
         dots += text.count("= tt.dot ")
         sums += text.count('= "tt.reduce"') + text.count('= "tt.scan"')
         found = breaches(text, names[sha256], allow_tf32=seen.spec.accept.precision == "tf32", half_inputs=half_inputs)
