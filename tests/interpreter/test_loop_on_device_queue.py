@@ -24,7 +24,7 @@ from tilewright.certificate import Certificate
 from tilewright.cli.app import run
 from tilewright.judge import local_target
 from tilewright.loop import events as ev
-from tilewright.loop.folder import list_runs
+from tilewright.loop.folder import CHECKPOINT, list_runs
 from tilewright.loop.journal import FILE, read_journal
 from tilewright.loop.view import RunView, fold
 from tilewright_sandbox.contract import Measured, Rejected
@@ -226,6 +226,24 @@ def test_a_fault_costs_its_config_alone(verified: Place) -> None:
     )
     races = [r for r in requests(verified) if isinstance(r, RaceRequest)]
     assert all(plan.workload.role == "bench" for r in races for plan in r.plans)
+
+
+def test_a_run_killed_before_a_race_builds_the_same_plans_again(verified: Place, tmp_path: Path) -> None:
+    """The journal ends at the first tuned candidate. Its races are in the queue, under the names of these requests."""
+    place = copy_of(verified, tmp_path)
+    lines = (place.run / FILE).read_text().splitlines(keepends=True)
+    cut = next(number for number, line in enumerate(lines) if '"kind":"tuned"' in line) + 1
+    (place.run / FILE).write_text("".join(lines[:cut]))
+    (place.run / CHECKPOINT).unlink()
+    with gpu_machine(place.jobs):
+        code, answer = place("resume", "latest")
+    assert (code, answer["status"]) == (0, "verified"), answer
+    races = [r for r in requests(place) if isinstance(r, RaceRequest)]
+    assert len(races) == sum(isinstance(r, RaceRequest) for r in requests(verified))
+    found, before = place.view.best_compared, verified.view.best_compared
+    assert found is not None
+    assert before is not None
+    assert (found.candidate_id, found.config, found.message) == (before.candidate_id, before.config, before.message)
 
 
 def test_gpu_seconds_are_reserved_and_settled(verified: Place) -> None:
