@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 AtenKind = Literal["allocate", "fill", "view", "copy", "contraction", "reads_value", "query"]
@@ -15,11 +16,12 @@ _KINDS: dict[AtenKind, str] = {
     "view": """view _unsafe_view _reshape_alias view_as transpose transpose_ t t_ permute expand unsqueeze unsqueeze_
         squeeze squeeze_ select slice as_strided as_strided_ unbind split split_with_sizes diagonal alias detach
         detach_ unfold narrow movedim lift_fresh""",
-    "copy": "copy_ _to_copy clone contiguous cat stack",
+    "copy": "copy_ _to_copy clone contiguous cat stack constant_pad_nd repeat",
     "contraction": "mm addmm bmm baddbmm convolution",
     "reads_value": """_local_scalar_dense item equal nonzero nonzero_numpy masked_select _unique2 unique_dim
         unique_consecutive is_nonzero allclose argwhere""",
-    "query": "sym_size sym_stride sym_numel sym_storage_offset is_contiguous device layout is_pinned stride size",
+    "query": """sym_size sym_stride sym_numel sym_storage_offset is_contiguous device layout is_pinned stride size
+        promote_types result_type can_cast""",
 }
 _KIND_OF: dict[str, AtenKind] = {op: kind for kind, ops in _KINDS.items() for op in ops.split()}
 
@@ -33,6 +35,14 @@ def op_name(func: Any) -> str:
 def classify_aten(func: Any) -> AtenKind | None:
     """The kind of an ATen overload (`torch.ops.aten.mm.default`), or None where a launcher may not call it."""
     return _KIND_OF.get(op_name(func))
+
+
+def taken_apart(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What a composite operation gives, made of the operations that torch composes it from; NotImplemented for any
+    other. In inference mode torch hands composite ones (`flatten`, `to`) to dispatch modes whole."""
+    if classify_aten(func) in ("query", "reads_value"):
+        return NotImplemented
+    return func.decompose(*args, **kwargs)
 
 
 def refusal_text(func: Any, where: str, library: tuple[str, ...] = ()) -> str:

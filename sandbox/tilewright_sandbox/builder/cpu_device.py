@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from .arena import Arenas
-from .aten_rules import classify_aten, op_name, refusal_text
+from .aten_rules import classify_aten, op_name, refusal_text, taken_apart
 from .refusal import Refusal
 from .source import here
 
@@ -96,6 +96,10 @@ class AtenRule(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.log.own:
             return func(*args, **kwargs)
+        with self:
+            parts = taken_apart(func, args, kwargs)
+        if parts is not NotImplemented:
+            return parts
         kind, name = classify_aten(func), op_name(func)
         if kind == "reads_value":
             raise Refusal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,8 +10,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..contract import Contraction, Copy, Fill, Step, View
-from .aten_rules import classify_aten, op_name, refusal_text
+from ..contract import DTYPE_BYTES, Contraction, Copy, Fill, Step, View
+from .aten_rules import classify_aten, op_name, refusal_text, taken_apart
 from .guard import Watch
 from .source import here
 from .storage import Storages
@@ -32,6 +33,10 @@ class RecordAten(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         kwargs = dict(kwargs or {})
+        with self:
+            parts = taken_apart(func, args, kwargs)
+        if parts is not NotImplemented:
+            return parts
         kind, name = classify_aten(func), op_name(func)
         if kind is None or (kind == "contraction" and name not in self.library):
             text = refusal_text(func, here(), self.library)
@@ -115,8 +120,8 @@ class RecordAten(TorchDispatchMode):
             return constant.item()
 
     def _copy(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: Any) -> None:
-        if name in ("cat", "stack"):
-            self._join(name, args, kwargs, out)
+        if name in _LAID_OUT:
+            _LAID_OUT[name](self, name, args, kwargs, out)
             return
         source: torch.Tensor = args[1 if name == "copy_" else 0]
         if not _on_device(source):
@@ -144,6 +149,34 @@ class RecordAten(TorchDispatchMode):
             if tensor.numel():
                 self._emit(Copy(source=source, target=target), out)
 
+    def _pad(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: torch.Tensor) -> None:
+        """A fill and a copy into the middle; a negative width cuts off."""
+        value = args[2] if len(args) > 2 else kwargs.get("value", 0)
+        source, target = self.storages.view(args[0]), self.storages.view(out)
+        widths = list(args[1])
+        for axis, (before, after) in enumerate(zip(widths[::2], widths[1::2], strict=True), 1):
+            inner = source.shape[-axis] - max(0, -before) - max(0, -after)
+            source = _window(source, out.dim() - axis, max(0, -before), inner)
+            target = _window(target, out.dim() - axis, max(0, before), inner)
+        if target.shape != tuple(out.shape):
+            self._emit(Fill(target=self.storages.view(out), value=value), out)
+        if math.prod(target.shape):
+            self._emit(Copy(source=source, target=target), out)
+
+    def _repeat(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], out: torch.Tensor) -> None:
+        """One copy in which every axis is two: which repetition, and where in it."""
+        source, target = self.storages.view(args[0]), self.storages.view(out)
+        missing = out.dim() - len(source.shape)
+        shape, strides = (1,) * missing + source.shape, (0,) * missing + source.strides
+        if not out.numel():
+            return
+        axes = list(zip(shape, strides, target.shape, target.strides, strict=True))
+        twofold = tuple(n for part, _, whole, _ in axes for n in (whole // part, part))
+        read = tuple(n for _, stride, _, _ in axes for n in (0, stride))
+        written = tuple(n for part, _, _, stride in axes for n in (part * stride, stride))
+        source = source.model_copy(update={"shape": twofold, "strides": read})
+        self._emit(Copy(source=source, target=target.model_copy(update={"shape": twofold, "strides": written})), out)
+
     def _contraction(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: torch.Tensor) -> None:
         operands = [tensor for tensor in args[:3] if isinstance(tensor, torch.Tensor)]
         parameters: dict[str, Any] = {}
@@ -164,6 +197,22 @@ _RECORDERS: dict[str, Callable[..., None]] = {
     "copy": RecordAten._copy,
     "contraction": RecordAten._contraction,
 }
+
+
+_LAID_OUT: dict[str, Callable[..., None]] = {
+    "cat": RecordAten._join,
+    "stack": RecordAten._join,
+    "constant_pad_nd": RecordAten._pad,
+    "repeat": RecordAten._repeat,
+}
+"""Copies of which a part of the output is the target, or the source comes more than once."""
+
+
+def _window(view: View, axis: int, start: int, extent: int) -> View:
+    """`view.narrow(axis, start, extent)`."""
+    shape = (*view.shape[:axis], extent, *view.shape[axis + 1 :])
+    offset = view.offset_bytes + start * view.strides[axis] * DTYPE_BYTES[view.dtype]
+    return view.model_copy(update={"shape": shape, "offset_bytes": offset})
 
 
 def broadcast(view: View, shape: Iterable[int]) -> View:
