@@ -7,6 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -44,6 +45,7 @@ SOURCE = """
 import torch, triton
 import triton.language as tl
 from triton.language.extra import libdevice
+from triton.language.extra.cuda import gdc_wait
 from triton.language.extra.cuda import libdevice as cuda_libdevice
 
 @triton.jit
@@ -161,6 +163,8 @@ UNSUPPORTED = {
     "v = v.to(tl.float8e4nv).to(tl.float32)": "fp8e4nv",
     "v = libdevice.erfinv(v)": "libdevice.erfinv",
     "v = tl.atomic_xchg(y + at, v)": "nsupported",
+    "tl.make_tensor_descriptor(y, [N], [1], [N]).atomic_add([0], v)": "create_descriptor_reduce",
+    "gdc_wait()": "_semantic",
 }
 
 
@@ -187,6 +191,9 @@ WORKS = [
     "for i in range(0, 4):\n    v += i - 1.5",
     "for i in tl.range(0, 4, num_stages=3):\n    v += i - 1.5",
     "for i in tl.static_range(4):\n    v += i - 1.5",
+    "for i in range(2, 14, 4):\n    v += (i.to(tl.int64) - 6).to(tl.float32)",
+    "for i in tl.range(tl.program_id(0), 3):\n    v += i.to(tl.float32) - 1",
+    "for i in range(3, 0, -1):\n    v += i.to(tl.float32) - 2",
     "i = 0\nwhile i < 3:\n    i += 1\n    v += i - 2",
     "v = tl.load(tl.make_block_ptr(x, (N,), (1,), (0,), (N,), (0,)), boundary_check=(0,), padding_option='zero')",
     "v = tl.make_tensor_descriptor(x, [32, 32], [32, 1], [32, 32]).load([0, 0]).reshape(N)",
@@ -204,3 +211,23 @@ def test_language_that_works(worker: FramedProcess, body: str) -> None:
     """Each of these is the identity."""
     x = np.arange(N) % 17 + 1
     assert np.array_equal(computed(worker, body, x), x)
+
+
+def test_the_index_of_a_loop_has_the_type_that_a_device_gives_it(worker: FramedProcess) -> None:
+    """2¹⁶ · 2¹⁶ is 0 in int32, which the index has where all bounds are small; a bound in int64 makes it 2³²."""
+    body = "for i in range(65536, {bound}):\n    v = (v * 0 + i * i).to(tl.float32)"
+    assert np.all(computed(worker, body.format(bound="65537"), np.ones(N)) == 0)
+    assert np.all(computed(worker, body.format(bound="tl.full((), 65537, tl.int64)"), np.ones(N)) == 2.0**32)
+
+
+def test_a_fused_multiply_add_rounds_once(worker: FramedProcess) -> None:
+    """Against exact rational arithmetic, near halfway cases too: x² − 1 where the product alone would round."""
+    generator = np.random.default_rng(3)
+    x = (1 + generator.integers(-(2**20), 2**20, N) * 2.0**-23).astype(np.float32)
+    for addend in (-1.0, 3 * 2.0**-30, 2.0**-60, 1e30):
+        exact = [Fraction(float(value)) ** 2 + Fraction(float(np.float32(addend))) for value in x]
+        found = computed(worker, f"v = tl.fma(v, v, v * 0 + {addend})", x)
+        for got, want in zip(found, exact, strict=True):
+            neighbours = (np.nextafter(got, np.float32(-np.inf)), np.nextafter(got, np.float32(np.inf)))
+            assert all(abs(Fraction(float(got)) - want) <= abs(Fraction(float(n)) - want) for n in neighbours)
+    assert np.isnan(computed(worker, "v = tl.fma(v, v, v - float('inf') * v)", x * np.inf)).all()

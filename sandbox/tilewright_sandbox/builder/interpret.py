@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import torch
+from triton.runtime.interpreter import InterpreterBuilder
 
 from ..contract import DTYPE_BYTES, Rejected, Stage, candidate_id, resolve_shape
 from ..jobs import Array, Interpreted, InterpretFailed, InterpretRequest
@@ -178,11 +179,14 @@ def _missing_in_interpreter(error: BaseException) -> str:
     if isinstance(error, Unsupported | NotImplementedError):
         return text or type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
-    inside = bool(frames) and Path(frames[-1].filename).parts[-2:] == ("runtime", "interpreter.py")
-    if inside and (isinstance(error, AttributeError | KeyError) or "nsupported" in text):
-        # The builder compiled this kernel, so a missing method, dtype or case is the interpreter's.
-        return f"{type(error).__name__}: {text}"
-    return ""
+    raised_in = Path(frames[-1].filename).parts[-2:] if frames else ()
+    # The builder compiled this kernel, so a missing method, dtype or case is the interpreter's.
+    case = raised_in == ("runtime", "interpreter.py") and (
+        isinstance(error, AttributeError | KeyError) or "nsupported" in text
+    )
+    method = isinstance(error, AttributeError) and type(error.obj) is InterpreterBuilder
+    unpatched = raised_in == ("language", "core.py") and isinstance(error, ValueError) and "`_semantic`" in text
+    return f"{type(error).__name__}: {text}" if case or method or unpatched else ""
 
 
 def _failure(request: InterpretRequest, error: BaseException) -> InterpretFailed:

@@ -4,13 +4,15 @@
   kernel, program, buffer and byte offset, where the interpreter would read a neighbour or crash.
 - A reduction or scan with a combine function of the candidate's own runs as a tree over whole slices. The interpreter
   does it element by element: slower by the width of a slice, and with the rounding of a sequential sum.
+- `tl.fma` rounds once, and the index of a loop is a tensor of the type that the compiler gives it, not a Python int.
 - `triton.language` is patched once a launch, not once a call.
 - Conversions to bfloat16 and float8 are refused: the interpreter truncates where a device rounds to nearest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -109,6 +111,48 @@ def _tree_scan(self: Any, input: tuple[Any, ...]) -> list[Any]:
     return [self.to_tensor(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True)]
 
 
+def _fused_multiply_add(self: Any, x: Any, y: Any, z: Any) -> Any:
+    """x·y + z, rounded once. A product of two float32 is exact in float64, and a sum that is made odd where it is not
+    exact rounds to float32 as the exact one would."""
+    if z.data.dtype == np.float64:
+        wide = x.data.astype(np.longdouble) * y.data + z.data
+        return interpreter.TensorHandle(wide.astype(np.float64), z.dtype.scalar)
+    product, addend = x.data.astype(np.float64) * y.data.astype(np.float64), z.data.astype(np.float64)
+    total = np.asarray(product + addend)
+    virtual = total - product
+    lost = (product - (total - virtual)) + (addend - virtual)
+    even = total.view(np.int64) % 2 == 0
+    odd = np.where(even & np.isfinite(lost) & (lost != 0), np.nextafter(total, np.copysign(np.inf, lost)), total)
+    return interpreter.TensorHandle(odd.astype(z.data.dtype), z.dtype.scalar)
+
+
+def loop_indices(first: Any, second: Any = None, step: Any = 1, **hints: Any) -> Iterator[Any]:
+    """What a loop over `range` or `tl.range` binds in a kernel: scalar tensors. Hints on pipelining change nothing."""
+    semantic = interpreter.interpreter_semantic
+    bounds = (0, first, step) if second is None else (first, second, step)
+    tensors = [semantic.to_tensor(bound) for bound in bounds]
+    low, high, by = (int(tensor.handle.data.item()) for tensor in tensors)
+    promoted = semantic.integer_promote_impl(tensors[0].dtype, tensors[1].dtype)
+    kind = semantic.integer_promote_impl(promoted, tensors[2].dtype)
+    dtype = interpreter._get_np_dtype(kind)
+    for index in range(low, high, by):
+        yield tl.tensor(interpreter.TensorHandle(np.array([index], dtype=dtype), kind), kind)
+
+
+class _Transformer(interpreter.ASTTransformer):
+    """Triton's own, and loops over Python's `range` go over `loop_indices`."""
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        self.generic_visit(node)
+        call = node.iter
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range":
+            call.func.id = _LOOP
+        return node
+
+
+_LOOP = "_tilewright_loop_indices"
+
+
 def _refuse_conversion(dtype: Any) -> None:
     name = dtype.scalar.name
     if name == "bf16" or name in _FLOAT8:
@@ -134,7 +178,7 @@ def install() -> None:
     builder: Any = interpreter.InterpreterBuilder
     load, store, cast = builder.create_masked_load, builder.create_masked_store, builder.cast_impl
     cas, rmw, convert = builder.create_atomic_cas, builder.create_atomic_rmw, builder.create_fp_to_fp
-    launch = interpreter.GridExecutor.__call__
+    launch, patch_core = interpreter.GridExecutor.__call__, interpreter._patch_lang_core
 
     def checked_load(self: Any, ptrs: Any, mask: Any, *rest: Any, **named: Any) -> Any:
         _check("read", ptrs, mask)
@@ -173,6 +217,10 @@ def install() -> None:
             while _Current.patches:
                 _Current.patches.popitem()[1].restore()
 
+    def patched_core(language: Any, scope: Any) -> None:
+        patch_core(language, scope)
+        scope.set_attr(language, "range", loop_indices)
+
     replacements: dict[str, Callable[..., Any]] = {
         "create_masked_load": checked_load,
         "create_masked_store": checked_store,
@@ -180,12 +228,16 @@ def install() -> None:
         "create_atomic_rmw": checked_rmw,
         "cast_impl": rounding_cast,
         "create_fp_to_fp": rounding_convert,
+        "create_fma": _fused_multiply_add,
         "get_bf16_ty": _no_bfloat16,
     }
     for name, replacement in replacements.items():
         setattr(builder, name, replacement)
     interpreter.GridExecutor.__call__ = logged_launch
     libdevice_on_cpu.install(_no_library)
+    interpreter._patch_lang_core = patched_core
+    interpreter.FunctionRewriter.ast_transformer = _Transformer()
+    setattr(interpreter, _LOOP, loop_indices)  # the interpreter copies its globals into a kernel's
     interpreter._patch_lang = _patch_language_once(interpreter._patch_lang)
     interpreter.ReduceOps.generic_reduce = _tree_reduce
     interpreter.ScanOps.generic_scan = _tree_scan
