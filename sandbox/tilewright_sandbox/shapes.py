@@ -34,6 +34,8 @@ class Shapes:
     """Extents about the config's blocks: run in the order of their cost, up to a limit."""
     infeasible: int
     """Shapes that were wanted and that WHERE excludes."""
+    slow: int
+    """Edges of the domain that were wanted, feasible, and not quick."""
     domain_share: float
     """Of shapes sampled from the whole domain, the part that WHERE admits."""
 
@@ -49,15 +51,15 @@ def choose_shapes(
     hidden_max: int = HIDDEN_MAX,
 ) -> Shapes:
     """Every shape is feasible, inside the domain, and `fits` whatever runs it. `quick` says whether the candidate makes
-    few enough accesses there; a hidden shape is drawn again where it does not."""
+    few enough accesses there; a hidden shape is drawn again where it does not. The least shape need not be quick."""
     chance = random.Random(int.from_bytes(seed, "little"))
     seen: set[str] = set()
-    infeasible = 0
+    infeasible = slow = 0
 
     def admit(
         role: Literal["hidden", "edge"], wanted: Iterable[dict[str, int]], quick: Feasible, most: int = UNLIMITED
     ) -> tuple[Workload, ...]:
-        nonlocal infeasible
+        nonlocal infeasible, slow
         admitted: list[Workload] = []
         for axes in wanted:
             if len(admitted) == most:
@@ -71,18 +73,64 @@ def choose_shapes(
                 infeasible += 1
             elif quick(bound):
                 admitted.append(workload)
+            elif role == "edge":
+                slow += 1
         return tuple(admitted)
 
-    first = (*admit("edge", _edges(spec), quick), *admit("hidden", _hidden(spec, chance, hidden_max), quick, HIDDEN))
-    blocks = admit("edge", _about_blocks(spec, config), lambda axes: True)
-    return Shapes(first, blocks, infeasible, _domain_share(spec, feasible, chance))
+    least = admit("edge", [_least(spec)], _always)
+    edges = admit("edge", _edges(spec), quick)
+    hidden = admit("hidden", _hidden(spec, chance, hidden_max), quick, HIDDEN)
+    blocks = admit("edge", _about_blocks(spec, config), _always)
+    return Shapes((*least, *edges, *hidden), blocks, infeasible, slow, _domain_share(spec, feasible, chance))
+
+
+def least_shape(spec: Spec, feasible: Feasible) -> tuple[Workload, ...]:
+    """The least shape of the domain, first of all shapes; empty where WHERE or the interpreter excludes it."""
+    bound = _least(spec)
+    return (Workload(role="edge", axes=bound),) if interpretable(spec, bound) and feasible(bound) else ()
 
 
 def predicted_accesses(axes: Mapping[str, int], counted: Iterable[tuple[Mapping[str, int], int]]) -> float:
     """At most how many loads and stores a run at a shape makes, from runs at others: the count grows with each extent
     no faster than the extent. The least of the predictions holds. Counts, not seconds: a verdict on a busy machine
     must look at the same shapes as on an idle one."""
-    return min((count * math.prod(max(1.0, axes[n] / other[n]) for n in axes) for other, count in counted), default=0.0)
+    return min((count * _grown(axes, other) for other, count in counted), default=0.0)
+
+
+def expected_accesses(axes: Mapping[str, int], counted: Iterable[tuple[Mapping[str, int], int]]) -> float:
+    """As `predicted_accesses`, but where extents shrink the count falls as it fell from that run to smaller ones."""
+    runs = list(counted)
+    expected = (
+        count * _grown(axes, other) * _shrunk(axes, other) ** _fall(other, count, runs) for other, count in runs
+    )
+    return min(expected, default=0.0)
+
+
+def _grown(axes: Mapping[str, int], other: Mapping[str, int]) -> float:
+    return math.prod(max(1.0, axes[n] / other[n]) for n in axes)
+
+
+def _shrunk(axes: Mapping[str, int], other: Mapping[str, int]) -> float:
+    return math.prod(min(1.0, axes[n] / other[n]) for n in axes)
+
+
+def _fall(axes: Mapping[str, int], count: int, runs: list[tuple[Mapping[str, int], int]]) -> float:
+    """The power of the number of points with which the count fell from a run to smaller ones, the least of those
+    known: 1 where all of it is spread over the grid, 0 where blocks cover every extent or nothing smaller was run."""
+    powers = [
+        math.log(max(1, count) / max(1, fewer)) / -math.log(_shrunk(smaller, axes))
+        for smaller, fewer in runs
+        if smaller != axes and all(smaller[n] <= axes[n] for n in axes)
+    ]
+    return min(max(0.0, min(powers, default=0.0)), 1.0)
+
+
+def _always(axes: Mapping[str, int]) -> bool:
+    return True
+
+
+def _least(spec: Spec) -> dict[str, int]:
+    return {name: nearest(axis, axis.min) for name, axis in spec.axes.items()}
 
 
 def _hidden(spec: Spec, chance: random.Random, most: int) -> Iterator[dict[str, int]]:
@@ -98,7 +146,6 @@ def _log_uniform(low: int, high: int, chance: random.Random) -> int:
 
 def _edges(spec: Spec) -> Iterator[dict[str, int]]:
     small = _small(spec)
-    yield {name: axis.min for name, axis in spec.axes.items()}
     for name in _moving(spec):
         yield small | {name: LONG}
         yield small | {name: 1}

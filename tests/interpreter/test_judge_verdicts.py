@@ -9,6 +9,10 @@ import pytest
 
 from tilewright_sandbox.contract import Config, Measured, Rejected, SandboxUnavailable
 from tilewright_sandbox.jobs import JudgeRequest
+from tilewright_sandbox.judge.checks import CHECKS
+from tilewright_sandbox.judge.observe import Observations
+from tilewright_sandbox.judge.oracle import Oracle
+from tilewright_sandbox.judge.reference import Reference
 from tilewright_sandbox.judge.verdict import judge
 from tilewright_sandbox.spec import load_spec
 
@@ -91,6 +95,18 @@ def test_where_that_admits_no_shape_is_rejected_without_a_run() -> None:
     rejected = verdict_on(softmax(HONEST, where='["cols > 20000"]'))
     assert isinstance(rejected, Rejected)
     assert (rejected.stage, rejected.code) == ("shapes", "no_feasible_shape")
+
+
+@pytest.mark.parametrize(("infeasible", "slow", "status"), [(3, 0, "FAIL"), (0, 3, "NOT_RUN"), (3, 3, "NOT_RUN")])
+def test_where_is_blamed_only_for_what_it_excludes(infeasible: int, slow: int, status: str) -> None:
+    folder = load_spec(SOFTMAX)
+    seen = Observations(folder.spec, Config({}), (), {}, Oracle(folder.spec, Reference(folder), bytes(16)))
+    seen.notes |= {"shapes_run": 0, "shapes_infeasible": infeasible, "shapes_too_slow": slow}
+    check = CHECKS["shapes"](seen)
+    assert check.status == status
+    assert ("WHERE excludes every shape" in check.reason) == (slow == 0)
+    assert ("too slow" in check.reason) == (slow > 0)
+    assert check.mandatory
 
 
 def test_message_of_wrong_values_says_what_where_and_in_which_case() -> None:

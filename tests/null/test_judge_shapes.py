@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright_sandbox.contract import Axis, Config, Dtype, Spec, TensorInput, TensorOutput, Workload
-from tilewright_sandbox.shapes import choose_shapes, long_shapes, predicted_accesses
+from tilewright_sandbox.shapes import choose_shapes, expected_accesses, least_shape, long_shapes, predicted_accesses
 from tilewright_sandbox.twins import MAX_ELEMENTS, base_shape, elements, nearest, twin_dtypes
 
 
@@ -113,3 +114,21 @@ def test_time_is_predicted_from_the_run_that_bounds_it_best() -> None:
     measured = [({"rows": 5, "cols": 61}, 0.05), ({"rows": 3, "cols": 263}, 0.04)]
     assert predicted_accesses({"rows": 3, "cols": 2630}, measured) == 0.4
     assert predicted_accesses({"rows": 50, "cols": 10}, measured) == 0.5
+
+
+def test_an_expected_count_falls_with_the_extents_as_it_was_seen_to_fall() -> None:
+    base, least = {"rows": 5, "cols": 61}, {"rows": 1, "cols": 1}
+    flat = [(base, 305), (least, 1)]  # one access a point
+    assert expected_accesses({"rows": 50, "cols": 6}, flat) == pytest.approx(300)
+    by_row = [(base, 5), (least, 1)]  # blocks cover a row
+    assert 5 < expected_accesses({"rows": 50, "cols": 6}, by_row) <= predicted_accesses({"rows": 50, "cols": 6}, by_row)
+    assert expected_accesses({"rows": 50, "cols": 6}, [(base, 305)]) == 3050, "nothing smaller was run"
+    assert expected_accesses(base, flat) == 305
+
+
+def test_the_least_shape_is_run_however_slow_and_slow_edges_are_counted() -> None:
+    chosen = choose_shapes(ROWS, EVERYWHERE, always, b"seed", lambda axes: False)
+    assert [workload.axes for workload in chosen.first] == [{"rows": 1, "cols": 1}]
+    assert chosen.first == least_shape(ROWS, always)
+    assert (chosen.infeasible, chosen.slow) == (0, 4)
+    assert least_shape(ROWS, lambda axes: axes["cols"] > 1) == ()

@@ -155,8 +155,15 @@ def transforms(seen: Observations) -> Check:
 def shapes(seen: Observations) -> Check:
     """The error budget on hidden shapes, edges of domain and blocks, and layouts."""
     if seen.notes.get("shapes_run") == 0:
-        text = "WHERE excludes every shape that was drawn from the spec's domain. Widen it."
-        return _fail("shapes", "no_feasible_shape", text, _notes(seen, "shapes"))
+        notes = _notes(seen, "shapes")
+        # a device counts neither: every small shape fits there, so that WHERE alone excludes
+        infeasible, slow = notes.get("shapes_infeasible", 1), notes.get("shapes_too_slow", 0)
+        if infeasible and not slow:
+            text = "WHERE excludes every shape that was drawn from the spec's domain. Widen it."
+            return _fail("shapes", "no_feasible_shape", text, notes)
+        excluded = f"; WHERE excludes {infeasible} more" if infeasible else ""
+        reason = f"too slow under the interpreter: {slow} shapes{excluded}" if slow else "the interpreter runs none"
+        return _not_run("shapes", reason, mandatory=True, **notes)
     cases = seen.of("shapes")
     if not cases:
         return _not_run("shapes", "no shape was run")

@@ -28,7 +28,7 @@ from ..contract import (
 from ..expressions import compile_where
 from ..identity import Identity
 from ..jobs import JudgeRequest
-from ..shapes import choose_shapes, long_shapes, predicted_accesses
+from ..shapes import choose_shapes, expected_accesses, least_shape, long_shapes, predicted_accesses
 from ..spec import SpecFolder
 from ..targets import TARGETS
 from ..twins import Feasible, base_shape
@@ -133,30 +133,35 @@ def _observe_rest(
     seen.observed += observer.run([last_first(case) for case in again])
     if seen.order_dependent():  # then by how much, on all hostile inputs
         seen.observed += observer.run([last_first(case) for case in cases if case not in again])
-    chosen = choose_shapes(spec, request.config, feasible, seed, _quick(seen, SHAPE_ACCESSES))
-    seen.observed += observer.run(
-        [*layout_cases(spec, base), *shape_cases(spec, chosen.first, any_order=not seen.programs_wait)]
+    least = least_shape(spec, feasible)  # run before the others are chosen: it tells how the count falls
+    any_order = not seen.programs_wait
+    seen.observed += observer.run([*layout_cases(spec, base), *shape_cases(spec, least, any_order=any_order)])
+    counted = _counted(seen)
+    chosen = choose_shapes(
+        spec, request.config, feasible, seed, lambda axes: expected_accesses(axes, counted) <= SHAPE_ACCESSES
     )
+    others = chosen.first[len(least) :]
+    seen.observed += observer.run(shape_cases(spec, others, len(least), any_order=any_order))
     left_out = _observe_blocks(seen, observer, chosen.blocks)
     seen.notes |= {
         "shapes_run": len(chosen.first) + len(chosen.blocks) - left_out, "shapes_infeasible": chosen.infeasible,
-        "shapes_too_slow": left_out, "shapes_domain_share": round(chosen.domain_share, 3),
+        "shapes_too_slow": chosen.slow + left_out, "shapes_domain_share": round(chosen.domain_share, 3),
     }  # fmt: skip
 
 
 def _lattice_shapes(seen: Observations, base: Mapping[str, int], feasible: Feasible) -> list[Mapping[str, int]]:
     """The base, and shapes long along one axis."""
-    return [base, *long_shapes(seen.spec, feasible, _quick(seen, LATTICE_ACCESSES), LATTICE_LONG)]
+    counted = _counted(seen)
+    return [
+        base,
+        *long_shapes(
+            seen.spec, feasible, lambda axes: predicted_accesses(axes, counted) <= LATTICE_ACCESSES, LATTICE_LONG
+        ),
+    ]
 
 
 def _counted(seen: Observations) -> list[tuple[Mapping[str, int], int]]:
     return [(one.case.workload.axes, one.accesses) for one in seen.observed]
-
-
-def _quick(seen: Observations, accesses: int) -> Feasible:
-    """Whether a run at a shape is predicted, from the runs so far, to make no more loads and stores than that."""
-    counted = _counted(seen)
-    return lambda axes: predicted_accesses(axes, counted) <= accesses
 
 
 def _observe_blocks(seen: Observations, observer: Observer, workloads: tuple[Workload, ...]) -> int:
