@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -265,3 +267,56 @@ def test_a_plan_survives_json() -> None:
     plan = built(build(source, job(BLOCK=1024))[0]).plan
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
     assert Plan.model_validate_json(plan.canonical()).sha256 == plan.sha256
+
+
+WARP_SPECIALISED = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def summed(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for i in tl.range(0, 10, warp_specialize=True):
+        acc += tl.load(x_ptr + i * BLOCK + tl.arange(0, BLOCK)).to(tl.float32)
+    tl.store(y_ptr + tl.arange(0, BLOCK), acc.to(tl.bfloat16))
+
+
+def run(x, *, BLOCK, num_ctas):
+    y = torch.empty_like(x)
+    summed[(1,)](x, y, x.shape[1], BLOCK=BLOCK, num_ctas=num_ctas)
+    return y
+"""
+ASSEMBLY_OF_TWO = SOFTMAX.replace(
+    "e / tl.sum(e, 0)",
+    'tl.inline_asm_elementwise("mov $0, $1;", "=r,r", [e], dtype=tl.float32, is_pure=True, pack=4)',
+)
+
+
+def test_an_assertion_of_the_compiler_is_passed_on() -> None:
+    found = rejected(build(WARP_SPECIALISED, job(BLOCK=128, num_ctas=2))[0]).rejected
+    assert (found.stage, found.code) == ("compile", "triton_error")
+    assert "remote CTA is not supported" in found.message
+    found = rejected(build(ASSEMBLY_OF_TWO, job(BLOCK=1024))[0]).rejected
+    assert (found.stage, found.code, found.evidence["cause"]) == ("compile", "compiler_crashed", "SIGABRT")
+    assert "cannot return struct" in found.message
+
+
+def test_a_crash_names_the_line_that_ran() -> None:
+    source = SOFTMAX.replace("    y = torch.empty_like(x)", "    crash()\n    y = torch.empty_like(x)").replace(
+        "import torch\n", "import torch\nfrom faulthandler import _sigsegv as crash\n"
+    )
+    with mock.patch("tilewright_sandbox.builder.build.check_source", return_value=None):
+        found = rejected(build(source, job(BLOCK=1024))[0]).rejected
+    assert (found.stage, found.code, found.evidence["cause"]) == ("capture", "launcher_crashed", "SIGSEGV")
+    assert re.search(r'Segmentation fault.*"candidate.py", line \d+ in run', found.message), found.message
+
+
+def test_a_machine_on_which_every_capture_dies_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def install(target: str) -> None:
+        raise AttributeError("module 'torch' has no attribute 'renamed'")
+
+    monkeypatch.setattr("tilewright_sandbox.builder.capture.install", install)
+    with pytest.raises(SandboxUnavailable, match=r"captures crash .*exit code 1.*no attribute 'renamed'"):
+        build(SOFTMAX, job(BLOCK=1024))

@@ -9,7 +9,6 @@ import dataclasses
 import functools
 import json
 import math
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,12 +19,15 @@ from ..jobs import BuildJob, BuildReply, BuildRequest, Built, NotBuilt, Outcome
 from .assemble import Captured, ChildAnswer, ChildReply, Compiled, MachineFailed, Refused, assemble
 from .capture import Capturer
 from .children import Answer, Reply, Task, run_children
-from .compile import compile_unit, useful_lines
+from .compile import compile_unit
+from .last_words import last_words
 from .policy import check_source
 from .refusal import Refusal
 from .sass import read_code
+from .sound_launcher import sound_request
 from .warm import warm_capture, warm_compiler
 
+TRIAL_S = 60.0
 GROUP = 16
 """Captures that one child does at most."""
 
@@ -111,7 +113,7 @@ class _Build:
         replies = self._run([task(part) for part in parts], [120.0] * len(parts))
         for part, reply in zip(parts, replies, strict=True):
             if reply.status != "replied":
-                raise SandboxUnavailable(f"nvdisasm {reply.status}: {useful_lines(reply.stderr)}", "reinstall triton")
+                raise SandboxUnavailable(f"nvdisasm {reply.status}: {last_words(reply.stderr)}", "reinstall triton")
             for (key, answer), mix in zip(part, json.loads(reply.body), strict=True):
                 answers[key] = answer.with_code_mix(mix)
         return answers
@@ -189,10 +191,20 @@ class _Build:
             text = f"The {stage} did not end within {limit_s:g} s. {mend}"
             refusal = Refusal("compile", "timeout", text, limit_s=limit_s, step=stage)
         else:
-            cause = signal.Signals(reply.signal).name if reply.signal else "no answer"
+            if stage == "capture":
+                self._check_machine()
             code = "compiler_crashed" if stage == "compile" else "launcher_crashed"
-            refusal = Refusal(stage, code, f"The {stage} ended with {cause}: {useful_lines(reply.stderr)}", cause=cause)
+            words = last_words(reply.stderr) or "it said nothing"
+            refusal = Refusal(stage, code, f"The {stage} ended with {reply.end}: {words}", cause=reply.end)
         return [self._failure(refusal, self.request.jobs[index]) for index in indices]
+
+    def _check_machine(self) -> None:
+        """SandboxUnavailable where a launcher that every sound machine captures dies too: no candidate's fault."""
+        trial = _Build(sound_request(self.request.target))
+        (reply,) = run_children([trial._capture_task([0])], [TRIAL_S], 1)
+        if reply.status == "died":
+            what = f"captures crash on this machine ({reply.end}): {last_words(reply.stderr) or 'nothing was said'}"
+            raise SandboxUnavailable(what, "compare torch, triton and Python with the versions in constraints.txt")
 
 
 def _encoded(*answers: ChildAnswer) -> bytes:

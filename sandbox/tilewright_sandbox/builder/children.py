@@ -6,6 +6,7 @@ killed with its whole process group when it is late. Nothing is pickled: it answ
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import io
 import os
@@ -15,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Literal
 from .. import wire
 from ..lifetime import end_with_parent
 
+LOG_BYTES = 1 << 16
 Answer = tuple[bytes, Mapping[str, bytes]]
 Task = Callable[[Path], Answer]
 """Runs in the child, in the folder it is given, and returns the body and the blobs of its frame."""
@@ -35,8 +38,14 @@ class Reply:
     body: bytes = b""
     blobs: dict[str, bytes] = field(default_factory=dict)
     stderr: str = ""
-    """The last 4 KiB that the child wrote to stdout and stderr."""
+    """The last 64 KiB that the child wrote to stdout and stderr; where it crashed, with the Python lines that ran."""
     signal: int = 0
+    exit_code: int = 0
+
+    @property
+    def end(self) -> str:
+        """How the child ended: a signal's name, or its exit code."""
+        return signal.Signals(self.signal).name if self.signal else f"exit code {self.exit_code}"
 
 
 @dataclass
@@ -97,8 +106,9 @@ def _start(index: int, task: Task) -> _Child:
             body, blobs = task(folder)
             _write_all(writing, wire.pack(body, blobs))
             code = 0
-        except BaseException as error:
-            print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        except BaseException:
+            traceback.print_exc(limit=-3)
+            sys.stderr.flush()
         finally:
             os._exit(code)
     os.close(writing)
@@ -115,6 +125,7 @@ def _enter(folder: Path, pipe: int, parent: int) -> None:
     os.dup2(log, 1)
     os.dup2(log, 2)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
+    faulthandler.enable(2, all_threads=False)
     os.closerange(3, pipe)
     os.closerange(pipe + 1, 4096)
     os.chdir(folder)
@@ -146,7 +157,8 @@ def _finish(child: _Child, late: bool = False) -> Reply:
             body, blobs = wire.unpack(io.BytesIO(bytes(child.received)))
         except (EOFError, wire.FrameError):
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-            return Reply("died", seconds, stderr=stderr, signal=number)
+            code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else 0
+            return Reply("died", seconds, stderr=stderr, signal=number, exit_code=code)
         return Reply("replied", seconds, body, blobs, stderr)
     finally:
         shutil.rmtree(child.folder, ignore_errors=True)
@@ -163,6 +175,6 @@ def _kill_group(pid: int) -> None:
 
 def _log(path: Path) -> str:
     try:
-        return path.read_bytes()[-4096:].decode(errors="replace")
+        return path.read_bytes()[-LOG_BYTES:].decode(errors="replace")
     except OSError:
         return ""

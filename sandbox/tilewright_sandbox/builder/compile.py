@@ -15,6 +15,7 @@ from triton.runtime.jit import JITCallable
 from ..contract import Kernel, Record
 from ..targets import Target
 from .fake_cuda import gpu_target
+from .last_words import telling_lines
 from .launches import CompileUnit
 from .refusal import Refusal
 from .resources import read_resources
@@ -57,7 +58,7 @@ def compile_unit(unit: CompileUnit, target: Target, folder: Path) -> Artefact:
     except OSError:
         raise  # no disk, no ptxas: the machine's failure
     except Exception as error:
-        raise _compile_error(error, unit) from error
+        raise _compile_error(error, unit, folder / "log") from error
     metadata, cubin = compiled.metadata, compiled.asm["cubin"]
     name = str(unit.source.name)
     _check_limit(name, "shared memory bytes", metadata.shared, target.shared_per_block_bytes)
@@ -149,7 +150,9 @@ def _check_limit(kernel: str, resource: str, needed: int, limit: int) -> None:
         )
 
 
-def _compile_error(error: Exception, unit: CompileUnit) -> Refusal:
+def _compile_error(error: Exception, unit: CompileUnit, log: Path) -> Refusal:
+    """`log` is what the process wrote to stderr: a failed pass, or an assertion that Triton came through, says why
+    there alone."""
     line, text = _line_of_definition(unit.source.fn), f"{type(error).__name__}: {error}"
     if isinstance(error, CompilationError):
         innermost = error
@@ -158,6 +161,8 @@ def _compile_error(error: Exception, unit: CompileUnit) -> Refusal:
         cause = innermost.__cause__
         text = innermost.error_message or (f"{type(cause).__name__}: {cause}" if cause else str(innermost))
         line = _line_in_candidate(error, unit)
+    elif log.exists() and (why := telling_lines(log.read_text(errors="replace"))):
+        text = f"{text}: {why}"
     where = f"{place(line)} (kernel {unit.source.name})"
     return Refusal("compile", "triton_error", f"{where}: {useful_lines(text)}", line=line)
 

@@ -25,13 +25,11 @@ _CUDA, _META, _SLOTS = 1, 14, 22  # c10::DeviceType
 
 
 def install_device_guard() -> None:
-    """Let C++ code paths (indexing, `contiguous`, `copy_`) accept fake CUDA tensors where torch has no CUDA.
+    """Let C++ code paths (indexing, `contiguous`, `copy_`) accept fake CUDA tensors.
 
-    torch does this itself on CUDA builds without a device (`_ensureCUDADeviceGuardSet`): a guard that does nothing.
-    A CPU build has no CUDA guard at all, so the slot takes the guard of the meta device, which does nothing either.
+    The slot of CUDA takes the guard of the meta device, which does nothing. A CPU build has no guard there; that of a
+    CUDA build would initialise CUDA, in a forked child, and end the process where that fails.
     """
-    if torch.backends.cuda.is_built():
-        return
     library = Path(torch.__file__).parent / "lib" / "libc10.so"
     try:
         guards = (ctypes.c_void_p * _SLOTS).in_dll(
@@ -41,8 +39,7 @@ def install_device_guard() -> None:
         raise SandboxUnavailable(
             f"torch {torch.__version__} has no device guard registry ({error})", "install torch ≥ 2.7 for Linux"
         ) from error
-    if not guards[_CUDA]:
-        guards[_CUDA] = guards[_META]
+    guards[_CUDA] = guards[_META]
 
 
 class NoGpuDriver:
