@@ -10,7 +10,7 @@ import random
 from collections.abc import Mapping
 from typing import Literal
 
-from .contract import DTYPE_BYTES, Config, Dim, Dtype, Spec, Workload, resolve_shape
+from .contract import DTYPE_BYTES, Config, Spec, TensorInput, TensorOutput, Workload, resolve_shape
 from .jobs import BuildJob
 from .shapes import choose_shapes, long_shapes
 from .twins import Feasible, base_shape, elements, nearest, quick_on_device, twin_dtypes
@@ -84,9 +84,5 @@ def large_shape(spec: Spec, feasible: Feasible) -> dict[str, int] | None:
 
 def _bytes(spec: Spec, axes: dict[str, int]) -> int:
     """Of all inputs and outputs."""
-    tensors: list[tuple[tuple[Dim, ...], Dtype]] = [(tensor.shape, tensor.dtype) for tensor in spec.tensor_inputs]
-    tensors += [(output.shape, output.dtype) for output in spec.outputs]
-    total = 0
-    for shape, dtype in tensors:
-        total += DTYPE_BYTES[dtype] * math.prod(resolve_shape(shape, axes))
-    return total
+    tensors: list[TensorInput | TensorOutput] = [*spec.tensor_inputs, *spec.outputs]
+    return sum(DTYPE_BYTES[one.dtype] * math.prod(resolve_shape(one.shape, axes)) for one in tensors)

@@ -130,7 +130,7 @@ def loop_indices(first: Any, second: Any = None, step: Any = 1, **hints: Any) ->
     """What a loop over `range` or `tl.range` binds in a kernel: scalar tensors. Hints on pipelining change nothing."""
     semantic = interpreter.interpreter_semantic
     bounds = (0, first, step) if second is None else (first, second, step)
-    tensors = [semantic.to_tensor(bound) for bound in bounds]
+    tensors: list[Any] = [semantic.to_tensor(bound) for bound in bounds]
     low, high, by = (int(tensor.handle.data.item()) for tensor in tensors)
     promoted = semantic.integer_promote_impl(tensors[0].dtype, tensors[1].dtype)
     kind = semantic.integer_promote_impl(promoted, tensors[2].dtype)

@@ -16,7 +16,8 @@ _BASE: Any = torch._C.TensorBase
 _DETACH, _CONTIGUOUS, _RESHAPE, _VIEW, _NUMPY = _BASE.detach, _BASE.contiguous, _BASE.reshape, _BASE.view, _BASE.numpy
 _NUMEL, _IS_CONTIGUOUS, _STORAGE = _BASE.numel, _BASE.is_contiguous, _BASE.untyped_storage
 _SHAPE, _DTYPE = _BASE.shape.__get__, _BASE.dtype.__get__
-_ADDRESS = torch._C.StorageBase.data_ptr
+_STORAGE_BASE: Any = torch._C.StorageBase
+_ADDRESS = _STORAGE_BASE.data_ptr
 _BYTE = torch.uint8
 _KINDS = (torch.Tensor, torch.nn.Parameter)
 

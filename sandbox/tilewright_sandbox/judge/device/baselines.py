@@ -21,7 +21,8 @@ _MODES: dict[Baseline, str] = {"compile": "default", "max-autotune": "max-autotu
 def precision(spec: Spec) -> Iterator[None]:
     """The spec's precision policy for every arm: `ieee` allows no TF32 anywhere, `tf32` allows it everywhere; sums of
     half-precision products are kept in float32."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    matmul: Any = torch.backends.cuda.matmul
+    cudnn: Any = torch.backends.cudnn
     kept = (
         matmul.allow_tf32, cudnn.allow_tf32, matmul.allow_bf16_reduced_precision_reduction,
         matmul.allow_fp16_reduced_precision_reduction,

@@ -6,8 +6,8 @@ import ctypes
 from dataclasses import dataclass
 from typing import Any
 
-from cuda.bindings import driver as cu
-from cuda.core import Device, ObjectCode
+from cuda.bindings import driver as cu  # pyright: ignore[reportMissingImports]
+from cuda.core import Device, ObjectCode  # pyright: ignore[reportMissingImports]
 
 from ...contract import Kernel, TensorMap
 from .faults import STICKY, DeviceFault

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-from cuda.bindings import driver as cu
+from cuda.bindings import driver as cu  # pyright: ignore[reportMissingImports]
 from torch import Tensor
 
 from ...contract import Buffer

@@ -37,7 +37,7 @@ class Card:
         self._handle: Any = None
         self._nvml: Any = None
         with contextlib.suppress(Exception):
-            import pynvml
+            import pynvml  # pyright: ignore[reportMissingImports]
 
             pynvml.nvmlInit()
             self._nvml, self._handle = pynvml, pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{_torch_uuid()}".encode())

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ...contract import Plan, Workload
+from ...contract import Dtype, Plan, Workload
 from ...jobs import Raced, RaceReply, RaceRequest
 from ...spec import SpecFolder
 from ..budget import deviate, thresholds
@@ -90,7 +90,7 @@ class _Track:
             yield batch
 
     def _case(self, slot: int) -> Case:
-        dtypes = {tensor.name: tensor.dtype for tensor in self.spec.tensor_inputs}
+        dtypes: dict[str, Dtype] = {tensor.name: tensor.dtype for tensor in self.spec.tensor_inputs}
         return Case("budget", self.workload, dtypes, f"slot:{slot}")
 
     def _inputs(self, slot: int) -> dict[str, Tensor]:
