@@ -151,7 +151,7 @@ def _judge_one(jobs: Path, name: str, judge: JudgeProcess) -> Answer:
 
 def write_whole(path: Path, data: bytes, *, replace: bool = True) -> bool:
     """Whole or not at all. Without `replace` the first writer wins, and the answer says whether it was this one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     partial.write_bytes(data)
     if replace:
         partial.replace(path)

@@ -148,5 +148,5 @@ def test_nothing_is_inherited_but_the_mark(tmp_path: Path, monkeypatch: pytest.M
     finally:
         os.close(secret)
     names, descriptors = eval(body[12:])
-    assert set(names) <= {"PATH", MARK, "LC_CTYPE"}
+    assert set(names) <= {"PATH", MARK, "TILEWRIGHT_PARENT", "LC_CTYPE"}
     assert len(descriptors) <= 4  # three streams and the listing's own

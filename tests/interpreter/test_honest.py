@@ -33,23 +33,10 @@ HEADER = re.compile(
     r"(?:# needs a device: (?P<device>.+)\n)?"
 )
 
-_SIGNS = (
     "budget: noise of ±1 cancels in all 8 runs for 1 element in 256 where two equal roundings meet; the spread is 0"
 )
-_MISSING = "launch: what the interpreter lacks is taken for the candidate's error"
 REFUSED: dict[str, str] = {
-    "attention_flash": _SIGNS,
     "attention_half_probabilities": "budget: an intermediate is rounded to half, where the reference keeps float32",
-    "channels_affine_small_blocks": "shapes: accesses of a smaller shape are predicted as the base's, so none is run",
-    "determinant_plain": _SIGNS,
-    "matmul_descriptor_reduction": f"{_MISSING}: InterpreterBuilder.create_descriptor_reduce",
-    "relu_bias_pad_function": "policy: aten.constant_pad_nd, an allocation, a fill and a copy, is refused",
-    "rmsnorm_dependent_launch": f"{_MISSING}: a builtin of triton.language.extra",
-    "rope_pairs": _SIGNS,
-    "softmax_flash_scaling": "transforms: the interpreter's tl.fma rounds the product, a device's does not",
-    "softmax_index_cast": f"{_MISSING}: .to of a loop's index, which is an int there",
-    "swiglu_inference_mode": "policy: in inference mode aten.flatten and aten.to are seen before they are taken apart",
-    "swiglu_promoted_dtype": "policy: aten.promote_types, a question about dtypes, is refused",
 }
 
 

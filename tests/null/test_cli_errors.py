@@ -47,7 +47,19 @@ def test_nothing_heavy_is_imported_at_start() -> None:
 
 
 def test_every_name_is_there_and_none_is_promised_too_early() -> None:
-    names = ["accept", "doctor", "optimize", "reject", "report", "resume", "review", "runs"]
+    names = [
+        "accept",
+        "bench",
+        "doctor",
+        "judge",
+        "optimize",
+        "reject",
+        "report",
+        "resume",
+        "review",
+        "runs",
+        "selftest",
+    ]
     assert sorted([*names, "spec check", "spec list", "spec new", "tune", "verify"]) == COMMANDS
 
 
