@@ -32,9 +32,6 @@ HEADER = re.compile(
     r"# naive checkers refuse it because: (?P<why>.+)\n"
     r"(?:# needs a device: (?P<device>.+)\n)?"
 )
-
-    "budget: noise of ±1 cancels in all 8 runs for 1 element in 256 where two equal roundings meet; the spread is 0"
-)
 REFUSED: dict[str, str] = {
     "attention_half_probabilities": "budget: an intermediate is rounded to half, where the reference keeps float32",
 }
