@@ -1,6 +1,5 @@
 # cheat J4 on rmsnorm: uses x as scratch and restores it before it returns
 # rejected at memory|structure
-# needs a device: the bytes are the same before and after; a write to an input shows only in the code or on a device
 import torch
 import triton
 import triton.language as tl

@@ -14,7 +14,7 @@ from ..contract import Check, CheckName, TensorOutput
 from ..twins import HALF
 from .budget import Deviation, deviate, thresholds
 from .ir import breaches, has_float_atomics
-from .memory import input_changed, margin_written, reads_outside, unwritten
+from .memory import input_changed, margin_written, reads_outside, unwritten, writes_input
 from .observe import Observation, Observations
 from .pattern import describe_pattern
 from .transforms import TRANSFORMS
@@ -71,6 +71,8 @@ def memory(seen: Observations) -> Check:
             return _fail(
                 "memory", finding.code, f"{finding.message} Seen at {one.case.label}.", {"case": one.case.label}
             )
+    if (finding := writes_input(seen)) is not None:
+        return _fail("memory", finding.code, finding.message, {})
     return Check(name="memory", status="PASS", facts={"cases": len(seen.observed), "poisoned_twice": pairs})
 
 

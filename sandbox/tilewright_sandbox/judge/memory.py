@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..contract import Dtype, Spec, TensorOutput
+from ..contract import Dtype, Scalar, Spec, TensorOutput
 from ..poison import poison_word
-from .observe import Observation, same_bits
+from .observe import Observation, Observations, same_bits
 from .pattern import describe_pattern
+from .stores import stored_arguments
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,25 @@ def input_changed(seen: Observation) -> Finding | None:
             f"The input {name} is overwritten (first at element {at}). Inputs are read-only; write into a new tensor."
         )
         return Finding("input_changed", text)
+    return None
+
+
+def writes_input(seen: Observations) -> Finding | None:
+    """A store, as TTIR has it, through an argument that is an input: it may restore what it overwrites."""
+    for plan in seen.plans:
+        for launch in plan.launches if plan.compiled else ():
+            kernel = plan.kernels[launch.kernel]
+            stored = stored_arguments(seen.ttir[kernel.ttir_sha256])
+            for place, argument in enumerate(launch.arguments):
+                if place not in stored or isinstance(argument, Scalar):
+                    continue
+                buffer = plan.buffers[argument.buffer]
+                if buffer.role == "input":
+                    text = (
+                        f"Kernel {kernel.name} has a store through its argument {place + 1}, the input {buffer.name}. "
+                        "Inputs are read-only, even where their values are put back: take a workspace."
+                    )
+                    return Finding("writes_input", text)
     return None
 
 
