@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 from tilewright_sandbox.contract import Candidate, Config, Measured, Plan, Record, Sha256
 from tilewright_sandbox.spec import SpecFolder
-
-from .loop.folder import write_atomically
+from tilewright_sandbox.whole_file import write_whole
 
 KERNEL, CONFIG, CERTIFICATE = "kernel.py", "config.json", "certificate.json"
 
@@ -90,9 +89,9 @@ def publish(folder: SpecFolder, candidate: Candidate, config: Config, certificat
     path = place(folder, certificate.target)
     path.mkdir(parents=True, exist_ok=True)
     (path / CERTIFICATE).unlink(missing_ok=True)
-    write_atomically(path / KERNEL, candidate.source.encode())
-    write_atomically(path / CONFIG, config_bytes(config))
-    write_atomically(path / CERTIFICATE, certificate.model_dump_json(indent=2).encode() + b"\n")
+    write_whole(path / KERNEL, candidate.source.encode())
+    write_whole(path / CONFIG, config_bytes(config))
+    write_whole(path / CERTIFICATE, certificate.model_dump_json(indent=2).encode() + b"\n")
     return path
 
 

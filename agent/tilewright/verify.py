@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from tilewright_sandbox.expressions import compile_where
 from tilewright_sandbox.jobs import BuildJob, BuildRequest, Judged, JudgeRequest, NotBuilt
 from tilewright_sandbox.spec import SpecFolder
 from tilewright_sandbox.wanted import wanted_plans
+from tilewright_sandbox.whole_file import write_whole
 
 from .judge import Judge
 
@@ -56,9 +56,7 @@ def write_blobs(folder: Path, blobs: Mapping[str, bytes]) -> None:
             raise ValueError(f"blob {name[:16]} does not have the hash that it is named by")
         path = folder / name
         if not path.exists():
-            partial = folder / f".{name}.{os.getpid()}"
-            partial.write_bytes(blob)
-            partial.replace(path)
+            write_whole(path, blob)
 
 
 def build_plans(

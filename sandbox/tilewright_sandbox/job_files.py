@@ -25,6 +25,7 @@ from .contract import SandboxUnavailable
 from .jobs import Judged, JudgeError, JudgeRequest, RaceReply, RaceRequest
 from .judge_process import JudgeProcess
 from .spec import SpecFolder
+from .whole_file import write_whole
 
 Job = JudgeRequest | RaceRequest
 Answer = Judged | RaceReply | JudgeError
@@ -147,19 +148,3 @@ def _judge_one(jobs: Path, name: str, judge: JudgeProcess) -> Answer:
         return JudgeError(cause="machine", message=error.what, fix=error.fix)
     assert isinstance(reply, Judged | RaceReply | JudgeError), reply.kind
     return reply
-
-
-def write_whole(path: Path, data: bytes, *, replace: bool = True) -> bool:
-    """Whole or not at all. Without `replace` the first writer wins, and the answer says whether it was this one."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    partial.write_bytes(data)
-    if replace:
-        partial.replace(path)
-        return True
-    try:
-        os.link(partial, path)
-    except FileExistsError:
-        return False
-    finally:
-        partial.unlink()
-    return True

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from tilewright_sandbox.contract import Check, Measured, MeasuredTime, Plan, Rejected
-from tilewright_sandbox.job_files import VERDICT, claim, read_job, waiting, write_whole
+from tilewright_sandbox.job_files import VERDICT, claim, read_job, waiting
 from tilewright_sandbox.jobs import Judged, JudgeRequest, Raced, RaceReply, RaceRequest
 from tilewright_sandbox.spec import load_spec
+from tilewright_sandbox.whole_file import write_whole
 
 SECONDS = 0.25
 """On the device, for every job."""

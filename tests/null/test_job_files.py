@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import threading
 import time
@@ -20,10 +21,10 @@ from tilewright_sandbox.job_files import (
     read_verdict,
     waiting,
     write_job,
-    write_whole,
 )
 from tilewright_sandbox.jobs import Judged, JudgeRequest
 from tilewright_sandbox.spec import load_spec
+from tilewright_sandbox.whole_file import write_whole
 
 SOFTMAX = load_spec(Path(__file__).parents[2] / "specs/softmax")
 
@@ -81,27 +82,52 @@ def test_half_a_verdict_is_none(tmp_path: Path) -> None:
 
 
 def test_only_one_of_many_judges_gets_a_job(tmp_path: Path) -> None:
-    name = write_job(tmp_path, request(), SOFTMAX)
-    together, leave, got = threading.Barrier(6), threading.Event(), []
+    for round_ in range(50):
+        name = write_job(tmp_path, request(round_), SOFTMAX)
+        together, all_asked, got = threading.Barrier(6), threading.Barrier(6), list[bool]()
 
-    def judge() -> None:
-        together.wait()
-        with claim(tmp_path, name) as ours:
-            got.append(ours)
-            if ours:
-                leave.wait(10)
+        def judge(name: str, together: threading.Barrier, all_asked: threading.Barrier, got: list[bool]) -> None:
+            together.wait(10)
+            with claim(tmp_path, name) as ours:
+                got.append(ours)
+                all_asked.wait(10)
 
-    judges = [threading.Thread(target=judge) for _ in range(6)]
-    for one in judges:
+        judges = [threading.Thread(target=judge, args=(name, together, all_asked, got)) for _ in range(6)]
+        for one in judges:
+            one.start()
+        for one in judges:
+            one.join()
+        assert sorted(got) == [False] * 5 + [True]
+        assert not (tmp_path / f"{name}{CLAIM}").exists()
+
+
+def test_threads_and_processes_that_write_one_file_leave_it_whole(tmp_path: Path) -> None:
+    path, whole = tmp_path / "file", [bytes([number]) * 100_000 for number in range(4)]
+
+    def write(data: bytes) -> None:
+        for _ in range(25):
+            write_whole(path, data)
+
+    processes = [multiprocessing.get_context("fork").Process(target=write, args=(data,)) for data in whole[:2]]
+    threads = [threading.Thread(target=write, args=(data,)) for data in whole[2:]]
+    write_whole(path, whole[0])
+    for one in (*processes, *threads):
         one.start()
-    deadline = time.monotonic() + 10
-    while len(got) < 6 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    leave.set()
-    for one in judges:
+    while any(one.is_alive() for one in (*processes, *threads)):
+        assert path.read_bytes() in whole
+    for one in processes:
         one.join()
-    assert sorted(got) == [False] * 5 + [True]
-    assert not (tmp_path / f"{name}{CLAIM}").exists()
+        assert one.exitcode == 0
+    for one in threads:
+        one.join()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "folder" / "inside").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path / "folder", b"data")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_the_claim_of_a_judge_that_died_is_void_in_time(tmp_path: Path) -> None:

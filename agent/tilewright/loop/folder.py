@@ -70,13 +70,3 @@ def find_run(word: str, root: Path | None = None) -> Path:
 
 def _names(runs: list[Path]) -> str:
     return ", ".join(run.name for run in runs[-3:])
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """All of the file or none of it, on the disk."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    partial.replace(path)

@@ -14,6 +14,7 @@ from tilewright.verify import prepare
 from tilewright_sandbox.contract import Config, Measured, Rejected, SandboxUnavailable
 from tilewright_sandbox.jobs import Judged, JudgeRequest, RaceReply, RaceRequest
 from tilewright_sandbox.judge_process import TIMEOUT_S
+from tilewright_sandbox.whole_file import write_whole
 
 from . import events as ev
 from . import folder as run_folder
@@ -135,5 +136,5 @@ def keep_timing(run_path: Path, candidate_id: str, config: Config, reply: Judged
     """The raw record of the timed workloads, beside the journal."""
     path = run_path / run_folder.TIMING / f"{candidate_id}-{config.id}.json"
     path.parent.mkdir(exist_ok=True)
-    run_folder.write_atomically(path, json.dumps(reply.timing, indent=1, default=str).encode() + b"\n")
+    write_whole(path, json.dumps(reply.timing, indent=1, default=str).encode() + b"\n")
     return path

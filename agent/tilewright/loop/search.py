@@ -14,6 +14,7 @@ from tilewright_sandbox.boxes import choose
 from tilewright_sandbox.contract import Candidate, Plan
 from tilewright_sandbox.spec import SpecFolder
 from tilewright_sandbox.targets import Target
+from tilewright_sandbox.whole_file import write_whole
 
 from . import folder as run_folder
 from .budget import Budget
@@ -94,5 +95,5 @@ class Search:
     def store_source(self, candidate: Candidate) -> Path:
         path = self.path / run_folder.CANDIDATES / f"{candidate.id}.py"
         if not path.exists():
-            run_folder.write_atomically(path, candidate.source.encode())
+            write_whole(path, candidate.source.encode())
         return path

@@ -7,9 +7,9 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tilewright.loop.folder import write_atomically
 from tilewright.loop.journal import read_journal
 from tilewright.loop.view import fold
+from tilewright_sandbox.whole_file import write_whole
 
 from .data import ReportData
 from .gather import gather
@@ -30,5 +30,5 @@ def render(data: ReportData) -> str:
 def write_report(run_path: Path) -> Path:
     """Write `report.html` in the run's folder, whole or not at all, and answer its path. JournalError as `fold`."""
     path = run_path / FILE
-    write_atomically(path, render(gather(run_path, fold(read_journal(run_path)))).encode())
+    write_whole(path, render(gather(run_path, fold(read_journal(run_path)))).encode())
     return path

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from ...contract import Record
+from ...whole_file import write_whole
 from .nvml import Card
 from .statistics import median
 
@@ -52,9 +53,7 @@ def peaks(card: Card) -> Peaks:
     )  # fmt: skip
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(f".{os.getpid()}")
-        partial.write_text(made.model_dump_json(indent=1))
-        partial.replace(path)
+        write_whole(path, made.model_dump_json(indent=1).encode())
     return made
 
 
