@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= auto
 
-.PHONY: setup bubblewrap chromium demo test check format clean
+.PHONY: setup bubblewrap chromium demo test check ruff imports mypy pyright format clean
 
 setup: .venv/ready bubblewrap
 
@@ -34,14 +34,23 @@ chromium:
 demo: setup
 	$(BIN)/tilewright optimize specs/softmax
 
-check: .venv/dev
+check: ruff imports mypy pyright
+
+ruff: .venv/dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+imports: .venv/dev
 	$(BIN)/lint-imports
+
+mypy: .venv/dev
 	$(BIN)/mypy -p tilewright -p tilewright_sandbox
+
+pyright: .venv/dev
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-test: setup chromium check
+test: setup chromium .venv/dev
+	$(MAKE) --no-print-directory --jobs 2 --output-sync check
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 format: .venv/dev

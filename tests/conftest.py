@@ -17,6 +17,7 @@ SHARE = 10
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # a long one at the end keeps one worker alone
     if os.environ.get("TILEWRIGHT_ALL") == "1":
         return
     skip = pytest.mark.skip(reason="a tenth of the corpus is judged; TILEWRIGHT_ALL=1 judges the rest too")

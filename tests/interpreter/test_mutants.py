@@ -5,15 +5,13 @@ Builds are captures, and the judge's sessions are forks of it. A fixed third is 
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import mutants
 import pytest
 
 from tilewright.judge import JudgeProcess
@@ -24,18 +22,6 @@ from tilewright_sandbox.spec import load_spec
 pytest.importorskip("triton")
 
 
-def _mutants() -> ModuleType:
-    path = Path(__file__).parents[1] / "mutants" / "mutants.py"
-    spec = importlib.util.spec_from_file_location("mutants", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-mutants = _mutants()
 SPECS: Path = mutants.SPECS
 MUTANTS: list[Any] = mutants.read_mutants()
 SEEN_HERE = [mutant for mutant in MUTANTS if not mutant.needs_device]
